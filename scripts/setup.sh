@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Installs what a job needs and the machine lacks, from the distribution's own
+# packages, and is silent when nothing is missing. It asks for the tool, header
+# or module itself, not for a package name, so a machine that has them from
+# elsewhere needs neither apt-get nor root.
+#
+#   scripts/setup.sh [build] [test] [demo]      default: all three
+#   scripts/setup.sh --list [GROUP...]          only say what is missing
+
+set -euo pipefail
+
+have() { command -v "$1" >/dev/null 2>&1; }
+lib() { pkg-config --exists "$1" >/dev/null 2>&1; }
+pymod() {
+    /usr/bin/python3 -c 'import importlib.util as u, sys
+sys.exit(u.find_spec(sys.argv[1]) is None)' "$1" >/dev/null 2>&1
+}
+links() { # links FLAG...: can clang build a program with these flags?
+    echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' |
+        clang -x c "$@" -o /dev/null - >/dev/null 2>&1
+}
+
+# group | package | how to see that it is there
+packages='
+build | gcc                | have gcc
+build | libc6-dev          | test -e /usr/include/stdio.h
+build | linux-libc-dev     | test -e /usr/include/linux/io_uring.h
+build | pkg-config         | have pkg-config
+build | meson              | have meson
+build | ninja-build        | have ninja
+build | python3            | have /usr/bin/python3
+build | liburing-dev       | lib liburing
+build | libjson-c-dev      | lib json-c
+build | libseccomp-dev     | lib libseccomp
+test  | git                | have git
+test  | libcmocka-dev      | lib cmocka
+test  | libuv1-dev         | lib libuv
+test  | wrk                | have wrk
+test  | curl               | have curl
+test  | clang              | have clang
+test  | libclang-rt-dev    | links -fsanitize=fuzzer,address
+test  | clang-format       | have clang-format
+test  | mandoc             | have mandoc
+test  | strace             | have strace
+test  | procps             | have ps
+demo  | wrk                | have wrk
+demo  | python3-matplotlib | pymod matplotlib
+'
+
+list_only=no
+if [ "${1:-}" = --list ]; then
+    list_only=yes
+    shift
+fi
+groups=" ${*:-build test demo} "
+purpose=
+for group in $groups; do
+    case $group in
+    build | test | demo) purpose+=" and $group" ;;
+    *)
+        echo "setup.sh: no group '$group' (there are build, test, demo)" >&2
+        exit 2
+        ;;
+    esac
+done
+
+# Sets `missing` to the packages of the wanted groups that are not there.
+find_missing() {
+    local group package probe
+    missing=()
+    while IFS='|' read -r group package probe; do
+        group=${group// /}
+        package=${package// /}
+        [ -n "$group" ] || continue
+        [[ $groups == *" $group "* ]] || continue
+        [[ " ${missing[*]-} " != *" $package "* ]] || continue
+        # shellcheck disable=SC2086
+        $probe || missing+=("$package")
+    done <<<"$packages"
+}
+
+by_hand() {
+    echo "setup.sh: $1" >&2
+    echo "Needed and not found: ${missing[*]}" >&2
+    echo "$2" >&2
+    exit 1
+}
+
+find_missing
+[ ${#missing[@]} -gt 0 ] || exit 0
+if [ "$list_only" = yes ]; then
+    printf '%s\n' "${missing[@]}"
+    exit 0
+fi
+
+if ! have apt-get; then
+    by_hand "this machine has no apt-get." \
+        "Those are Debian's package names: install what your distribution calls them, then run make again."
+fi
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+    have sudo || by_hand "installing packages needs root, and there is no sudo." \
+        "As root: apt-get install ${missing[*]}   then run make again."
+    as_root=(sudo)
+    # Without a terminal nobody can type a password: fail rather than hang.
+    [ -t 0 ] || as_root=(sudo -n)
+fi
+
+echo "setup: installing what this needs (${purpose# and }): ${missing[*]}"
+log=$(mktemp "${TMPDIR:-/tmp}/flexsc-setup.XXXXXX")
+apt() {
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get -q -y -o DPkg::Lock::Timeout=120 "$@" </dev/null >>"$log" 2>&1
+}
+# The lists may be too old to hold the packages; a failing update may be
+# harmless (one dead source of several), so only the installation decides.
+apt update || true
+if ! apt install --no-install-recommends "${missing[@]}"; then
+    tail -n 15 "$log" >&2
+    by_hand "apt-get could not install them (all of its output: $log)." \
+        "Mend that, or install them by hand, then run make again."
+fi
+
+wanted=${missing[*]}
+hash -r
+find_missing
+if [ ${#missing[@]} -gt 0 ]; then
+    by_hand "apt-get installed $wanted, yet something is still missing." \
+        "All of apt-get's output: $log"
+fi
+rm -f "$log"
