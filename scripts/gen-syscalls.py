@@ -1,0 +1,402 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Turn src/call/syscalls.tbl into C, header, man pages and Markdown.
+
+Usage: gen-syscalls.py TBL [--out-KIND FILE]...   KIND is table, decls,
+wrappers, man3, man7 or md; several in one run are fine.  The format of the
+table is described at its top.  This script refuses what it cannot parse; that
+the table is also *right* is the business of tests/check-syscalls.py, which
+imports the parser from here.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+CLASSES = {
+    "never": "does not block",
+    "disk": "may wait for storage",
+    "fd": "waits until {fd} is {ready}",
+    "wait": "may wait for ever",
+    "none": "refused",
+    "absent": "not implemented on x86-64",
+}
+WHO = ("any", "self", "-")
+MARKS = {"newfd": "FX_CALL_NEWFD", "closes": "FX_CALL_CLOSES"}
+READY = {"in": "readable", "out": "writable"}
+POST_ARGS = 6
+
+# Types that wrappers use only behind a pointer need no header of their own.
+STRUCT_RE = re.compile(r"\bstruct (\w+)")
+
+
+class TableError(Exception):
+    """A line of the table that cannot be understood."""
+
+
+class Wrapper:
+    """A typed function flexsc_NAME that posts one call."""
+
+    def __init__(self, text, call):
+        match = re.fullmatch(
+            r"(\w+): (\w+)\(([^()]*)\)(?: = (.*))?", text.strip())
+        if not match:
+            raise TableError(f"wrapper '{text.strip()}' is not understood")
+        self.call = call
+        self.group, self.name, params, args = match.groups()
+        self.params = ([] if params == "void"
+                       else [p.strip() for p in params.split(",")])
+        self.names = [re.search(r"(\w+)$", p).group(1) for p in self.params]
+        self.args = ([a.strip() for a in args.split(",")] if args
+                     else list(self.names))
+
+    def fd_name(self):
+        """The parameter that stands for the call's descriptor."""
+        return self.args[self.call.fd]
+
+
+class Call:
+    """One system call number."""
+
+    def __init__(self, fields, wrapper, text):
+        if len(fields) != 8:
+            raise TableError(f"{len(fields)} columns where 8 are expected")
+        self.number, self.name = int(fields[0]), fields[1]
+        self.nr_args, self.call_class = int(fields[2]), fields[3]
+        self.who, uring, marks = fields[5:]
+        index, _, self.ready = fields[4].partition(":")
+        self.fd = -1 if index == "-" else int(index)
+        self.uring = "" if uring == "-" else uring.rstrip("?")
+        self.uring_partial = uring.endswith("?")
+        self.marks = [] if marks == "-" else marks.split(",")
+        self.text = text
+        self.wrapper = Wrapper(wrapper, self) if wrapper else None
+        self.check()
+
+    def check(self):
+        """Refuse values that do not exist."""
+        for value, known, what in ((self.call_class, CLASSES, "class"),
+                                   (self.who, WHO, "who"),
+                                   (self.ready, ("", *READY), "readiness")):
+            if value not in known:
+                raise TableError(f"unknown {what} '{value}'")
+        for mark in self.marks:
+            if mark not in MARKS:
+                raise TableError(f"unknown mark '{mark}'")
+
+    def flags(self):
+        """The FX_CALL_ flags of src/engine/desc.h."""
+        flags = ["FX_CALL_SELF"] if self.who == "self" else []
+        if self.ready == "out":
+            flags.append("FX_CALL_OUT")
+        flags += [MARKS[mark] for mark in self.marks]
+        if self.uring:
+            flags.append("FX_CALL_URING")
+        return " | ".join(flags) or "0"
+
+    def behaviour(self, fd_name="the descriptor"):
+        """The class in plain words."""
+        words = CLASSES[self.call_class].format(
+            fd=fd_name, ready=READY.get(self.ready, ""))
+        if self.who == "self":
+            words += "; runs on the calling thread"
+        return words
+
+
+class Table:
+    """The whole of syscalls.tbl."""
+
+    def __init__(self, path):
+        self.calls, self.groups, self.wrappers = {}, {}, []
+        aliases = []
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    self.parse(line.strip(), aliases)
+                except (TableError, ValueError) as error:
+                    raise TableError(f"{path}:{number}: {error}") from None
+        by_name = {call.name: call for call in self.calls.values()}
+        for target, wrapper in aliases:
+            if target not in by_name:
+                raise TableError(f"{path}: alias of unknown call '{target}'")
+            self.wrappers.append(Wrapper(wrapper, by_name[target]))
+        self.nr_calls = max(self.calls) + 1
+
+    def parse(self, line, aliases):
+        """Take in one line."""
+        if not line or line.startswith("#"):
+            return
+        if line.startswith("group "):
+            _, key, title = line.split(None, 2)
+            self.groups[key] = title
+            return
+        if line.startswith("alias "):
+            target, _, wrapper = line[len("alias "):].partition("|")
+            aliases.append((target.strip(), wrapper))
+            return
+        match = re.fullmatch(r'([^|"]*)(?:\|([^"]*))?(?:"([^"]*)")?', line)
+        if not match:
+            raise TableError("not a line of the table")
+        columns, wrapper, text = match.groups()
+        call = Call(columns.split(), wrapper, text or "")
+        if call.number in self.calls:
+            raise TableError(f"number {call.number} stands twice")
+        self.calls[call.number] = call
+        if call.wrapper:
+            self.wrappers.append(call.wrapper)
+
+    def grouped(self):
+        """Yield (title, wrappers) in the order of the groups."""
+        for key, title in self.groups.items():
+            found = [w for w in self.wrappers if w.group == key]
+            yield title, sorted(found, key=lambda w: w.call.number)
+
+    def ordered(self):
+        """The calls by number."""
+        return [self.calls[number] for number in sorted(self.calls)]
+
+
+def c_head(job):
+    """The first lines of a generated C file."""
+    return ["/* SPDX-License-Identifier: MIT */",
+            "/*",
+            f" * {job}",
+            " * Made by scripts/gen-syscalls.py from src/call/syscalls.tbl;",
+            " * change that instead.",
+            " */",
+            ""]
+
+
+def c_wrap(head, items, tail, columns=80):
+    """HEAD(ITEMS)TAIL as kernel-style C of at most so many columns."""
+    indent = len(head) + 1
+    if indent > 48:
+        indent = 8
+    lead = "\t" * (indent // 8) + " " * (indent % 8)
+    lines, line, width = [], head + "(", len(head) + 1
+    for place, item in enumerate(items):
+        end = tail if place == len(items) - 1 else ","
+        space = "" if line.endswith(("(", "\t")) or not line.strip() else " "
+        if width + len(space) + len(item) + len(end) > columns:
+            lines.append(line)
+            line, width, space = lead, indent, ""
+        line += space + item + end
+        width += len(space) + len(item) + len(end)
+    return lines + [line]
+
+
+def out_table(table):
+    """call-table.c: what every number means, for the engines."""
+    lines = c_head("What posting each system call number means.")
+    lines += ["#include <stddef.h>", "", '#include "engine/desc.h"', "",
+              f"_Static_assert(FX_NR_CALLS >= {table.nr_calls},",
+              '\t       "FX_NR_CALLS is too small for syscalls.tbl");', "",
+              "/* What is not listed is zero: FX_CALL_ABSENT. */",
+              "const struct fx_call_desc fx_call_table[FX_NR_CALLS] = {"]
+    for call in table.ordered():
+        reason = f'"{call.text}"' if call.call_class == "none" else "NULL"
+        lines.append(
+            f'\t[{call.number}] = {{ "{call.name}", {reason}, '
+            f"FX_CALL_{call.call_class.upper()}, {call.nr_args}, {call.fd}, "
+            f"{call.flags()} }},")
+    lines += ["};", "",
+              "/* One more than the newest number in the table. */",
+              f"const unsigned fx_nr_calls = {table.nr_calls};"]
+    return lines
+
+
+def out_decls(table):
+    """flexsc/calls.h: the prototypes."""
+    structs = sorted({name for w in table.wrappers for p in w.params
+                      for name in STRUCT_RE.findall(p)} | {"flexsc_event"})
+    lines = c_head("Typed wrappers that post system calls: flexsc_calls(3).")
+    lines += ["#ifndef FLEXSC_CALLS_H", "#define FLEXSC_CALLS_H", ""]
+    lines += [f"#include <{name}.h>" for name in (
+        "poll", "signal", "stddef", "stdint", "sys/select", "sys/socket",
+        "sys/types", "sys/wait", "time")]
+    lines += ["", "#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+    lines += [f"struct {name};" for name in structs]
+    lines += ["",
+              "/*",
+              " * All return 0 when the call is posted, or -errno of the",
+              " * posting.  The call's own result is in the event when its",
+              " * handler runs.  Buffers stay the caller's and must live",
+              " * until then.  Call them on the loop's thread; none is",
+              " * async-signal-safe.",
+              " */",
+              "#pragma GCC visibility push(default)"]
+    for title, wrappers in table.grouped():
+        lines += ["", f"/* {title} */"]
+        for wrapper in wrappers:
+            fd_name = "@" + wrapper.fd_name() if wrapper.call.fd >= 0 else ""
+            lines += ["", f"/** flexsc_{wrapper.name}() - "
+                      f"{wrapper.call.name}: "
+                      f"{wrapper.call.behaviour(fd_name)}. */"]
+            lines += c_wrap(f"int flexsc_{wrapper.name}",
+                            ["struct flexsc_event *ev", *wrapper.params],
+                            ");")
+    lines += ["", "#pragma GCC visibility pop", "",
+              "#ifdef __cplusplus", "}", "#endif", "",
+              "#endif /* FLEXSC_CALLS_H */"]
+    return lines
+
+
+def c_argument(arg, names):
+    """An argument of flexsc_post()."""
+    if arg in names:
+        return f"(long){arg}"
+    if arg == "NULL":
+        return "0L"
+    return f"{int(arg, 0)}L"
+
+
+def out_wrappers(table):
+    """call-wrappers.c: the bodies."""
+    lines = c_head("Bodies of the typed wrappers; they only widen arguments.")
+    lines += ["#include <flexsc.h>"]
+    for _, wrappers in table.grouped():
+        for wrapper in wrappers:
+            args = [c_argument(a, wrapper.names) for a in wrapper.args]
+            args += ["0L"] * (POST_ARGS - len(args))
+            lines.append("")
+            lines += c_wrap(f"int flexsc_{wrapper.name}",
+                            ["struct flexsc_event *ev", *wrapper.params], ")")
+            lines.append("{")
+            lines += ["\t" + line for line in c_wrap(
+                "return flexsc_post",
+                ["ev", f"{wrapper.call.number} /* {wrapper.call.name} */",
+                 *args], ");", 80 - 8)]
+            lines.append("}")
+    return lines
+
+
+def fill(template, parts):
+    """The lines of TEMPLATE with each @NAME@ line replaced by its part."""
+    lines = []
+    with open(template, encoding="utf-8") as file:
+        for line in file.read().splitlines():
+            match = re.fullmatch(r"@(\w+)@", line)
+            if match:
+                lines += parts[match.group(1)]
+            else:
+                lines.append(line)
+    return lines
+
+
+def mdoc(text):
+    """Text that mdoc takes literally."""
+    return text.replace("\\", "\\e").replace("-", "\\-")
+
+
+def out_man3(table, template):
+    """flexsc_calls(3): prototypes by group, functions by what they wait for."""
+    synopsis = []
+    for title, wrappers in table.grouped():
+        synopsis.append(f".Ss {title}")
+        for wrapper in wrappers:
+            synopsis += [".Ft int", f".Fo flexsc_{wrapper.name}"]
+            synopsis += [f'.Fa "{param}"' for param in
+                         ["struct flexsc_event *ev", *wrapper.params]]
+            synopsis.append(".Fc")
+    kinds = (("do not block", "never", ""),
+             ("may wait for storage or a look-up, but end by themselves",
+              "disk", ""),
+             ("wait until the descriptor is readable", "fd", "in"),
+             ("wait until the descriptor is writable", "fd", "out"),
+             ("may wait for ever", "wait", ""))
+    waits = [".Bl -tag -width Ds"]
+    for title, call_class, ready in kinds:
+        names = sorted(w.name for w in table.wrappers
+                       if w.call.call_class == call_class
+                       and (call_class != "fd" or w.call.ready == ready))
+        waits.append(f".It These {title}:")
+        waits += [f".Fn flexsc_{name} ," for name in names[:-1]]
+        waits.append(f".Fn flexsc_{names[-1]} .")
+    waits.append(".El")
+    return fill(template, {"SYNOPSIS": synopsis, "WAITS": waits})
+
+
+def call_columns(call):
+    """The columns of the reference table, as words."""
+    fd = "" if call.fd < 0 else str(call.fd + 1)
+    if call.ready:
+        fd += " " + call.ready
+    uring = call.uring + ("?" if call.uring_partial else "")
+    return [str(call.number), call.name, call.call_class,
+            "" if call.who == "-" else call.who, fd, uring]
+
+
+def out_man7(table, template):
+    """flexsc_syscalls(7): the whole table, reasons, remarks."""
+    rows = []
+    for call in table.ordered():
+        cells = [mdoc(cell) or "\\-" for cell in call_columns(call)]
+        rows.append(".It " + " Ta ".join(cells))
+    def texts(refused):
+        lines = []
+        for call in table.ordered():
+            if call.text and (call.call_class == "none") == refused:
+                lines += [f".It {mdoc(call.name)}", mdoc(call.text) + "."]
+        return lines
+    return fill(template, {"TABLE": rows, "REFUSED": texts(True),
+                           "REMARKS": texts(False)})
+
+
+def out_md(table):
+    """The same reference as Markdown."""
+    lines = ["<!-- SPDX-License-Identifier: MIT -->",
+             "<!-- Generated by scripts/gen-syscalls.py from "
+             "src/call/syscalls.tbl; do not edit. -->",
+             "# System calls", "",
+             "Every x86-64 system call number that Linux 6.18 knows and what "
+             "posting it means; flexsc_syscalls(7) explains the columns. "
+             "`?` after an io_uring operation: only for some arguments.", "",
+             "| number | call | class | who | descriptor | io_uring | "
+             "wrapper | remark |",
+             "|--:|---|---|---|---|---|---|---|"]
+    wrappers = {}
+    for wrapper in table.wrappers:
+        wrappers.setdefault(wrapper.call.number, []).append(
+            f"`flexsc_{wrapper.name}`")
+    for call in table.ordered():
+        cells = call_columns(call)
+        cells[1] = f"`{call.name}`"
+        cells += [", ".join(wrappers.get(call.number, [])), call.text]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def main():
+    """Write every output that was asked for."""
+    parser = argparse.ArgumentParser(
+        description="Generate code and documentation from syscalls.tbl.")
+    parser.add_argument("table", metavar="TBL")
+    for kind in ("table", "decls", "wrappers", "man3", "man7", "md"):
+        parser.add_argument(f"--out-{kind}", metavar="FILE")
+    parser.add_argument("--man3-in", metavar="FILE",
+                        default=ROOT / "man" / "flexsc_calls.3.in")
+    parser.add_argument("--man7-in", metavar="FILE",
+                        default=ROOT / "man" / "flexsc_syscalls.7.in")
+    options = parser.parse_args()
+    try:
+        table = Table(options.table)
+    except TableError as error:
+        sys.exit(f"gen-syscalls: {error}")
+    outputs = (
+        (options.out_table, lambda: out_table(table)),
+        (options.out_decls, lambda: out_decls(table)),
+        (options.out_wrappers, lambda: out_wrappers(table)),
+        (options.out_man3, lambda: out_man3(table, options.man3_in)),
+        (options.out_man7, lambda: out_man7(table, options.man7_in)),
+        (options.out_md, lambda: out_md(table)))
+    for path, make in outputs:
+        if path:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("\n".join(make()) + "\n")
+
+
+if __name__ == "__main__":
+    main()
