@@ -23,11 +23,14 @@ help:
 	@echo 'MESON_FLAGS is passed to meson setup, for example -Db_sanitize=address'
 
 # Each job names the packages it needs; everything after that is the same.
+# What Meson and Ninja have to say is shown when it is bad news.
 define compile
 @scripts/setup.sh build $(1)
-@test -f '$(BUILD)/build.ninja' || \
-	meson setup --prefix '$(PREFIX)' $(MESON_FLAGS) '$(BUILD)'
-@meson compile -C '$(BUILD)'
+@test -f '$(BUILD)/build.ninja' || { echo 'Configuring $(BUILD)/'; \
+	said=$$(meson setup --prefix '$(PREFIX)' $(MESON_FLAGS) '$(BUILD)' 2>&1) || \
+	{ echo "$$said"; exit 1; }; }
+@echo 'Building in $(BUILD)/'
+@ninja --quiet -C '$(BUILD)'
 endef
 
 build:

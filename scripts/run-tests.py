@@ -218,8 +218,15 @@ def main():
         return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
     build, args = sys.argv[1], sys.argv[2:]
     path = os.path.join(build, "meson-logs", "testlog.json")
-    if os.path.exists(path):
+    try:
         os.unlink(path)  # the last run's results are not this one's
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        print(f"run-tests.py: {path} of an earlier run cannot be removed "
+              f"({error.strerror}): does {build} belong to another user?",
+              file=sys.stderr)
+        return 1
     broken = compile_all(build)
     if broken:
         return report(broken)
