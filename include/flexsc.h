@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libflexsc: any system call, asynchronously, with a callback.
+ *
+ *	static void data_read(struct flexsc_event *ev)
+ *	{
+ *		struct conn *c = ev->data;
+ *		if (ev->ret <= 0) ...		// the call's result, or -errno
+ *	}
+ *
+ *	flexsc_init();
+ *	c->event.handler = data_read;
+ *	c->event.data = c;
+ *	flexsc_read(&c->event, c->fd, c->buf, sizeof(c->buf));
+ *	flexsc_main_loop();
+ *
+ * After libflexsc-atc11.txt, section 4 and figure 4. Overview: flexsc(7).
+ *
+ * Conventions. Functions return 0 (or a count) or -errno; errno is left alone
+ * and nothing is printed. What posting a call returns says only whether it
+ * was posted; the call's own result is in ev->ret when the handler runs.
+ * Memory that a call names (buffers, paths, structures) and the event itself
+ * belong to the library from the posting until the handler is called.
+ *
+ * Threads. A loop belongs to one thread at a time. Except where a comment
+ * says "any thread", call a function only from the thread of the loop; none
+ * may be called from a signal handler.
+ */
+#ifndef FLEXSC_H
+#define FLEXSC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct flexsc_event;
+struct flexsc_loop;
+
+/* Called from flexsc_loop_poll() and its like, never from a posting. */
+typedef void flexsc_handler(struct flexsc_event *ev);
+
+/**
+ * struct flexsc_event - one call in flight, and what to do when it is done
+ * @handler:    called once for each posting; may be NULL
+ * @data:       yours
+ * @ret:        in the handler: the call's result, >= 0 or -errno
+ * @timeout_ns: set before posting: cancel the call after this long, result
+ *              -ETIMEDOUT unless it had an effect; 0: no limit
+ *
+ * Zero-initialized memory is a valid event. The other fields are the
+ * library's. One event serves one call at a time: posting it again before its
+ * handler has been called returns -EBUSY; the handler itself may.
+ */
+struct flexsc_event {
+	flexsc_handler *handler;
+	void *data;
+	int64_t ret;
+	uint64_t timeout_ns;
+	/* private */
+	struct flexsc_loop *loop_;
+	struct flexsc_event *next_;
+	uint32_t index_;
+	uint32_t timer_;
+	uint16_t state_;
+	uint16_t nr_;
+	uint8_t nr_args_;
+	uint8_t flags_;
+	uint16_t reserved_;
+	uint64_t args_[6];
+};
+
+/* Starting and running a loop ------------------------------------------- */
+
+/**
+ * struct flexsc_options - how a loop is made; zero means default
+ * @size:        sizeof(struct flexsc_options)
+ * @engine:      "auto", "poll", "uring", "uthread" or "sync"; NULL: the
+ *               environment variable FLEXSC_ENGINE, else "auto"
+ * @max_entries: limit of calls outstanding at once (default and most: 131072)
+ * @max_threads: limit of syscall threads (default: 16)
+ * @spin_ns:     how long to poll before sleeping, where a wake-up would cost
+ *               more (default: measured; 1: never spin)
+ */
+struct flexsc_options {
+	size_t size;
+	const char *engine;
+	uint32_t max_entries;
+	uint32_t max_threads;
+	uint64_t spin_ns;
+};
+
+/**
+ * flexsc_loop_new - make a loop and make it the calling thread's current one
+ * @loop:    where to put it
+ * @options: or NULL
+ *
+ * An engine chosen by hand that cannot be used here is replaced by the next
+ * best, see flexsc_loop_engine().
+ *
+ * Return: 0, -ENOMEM, -EMFILE, -EINVAL (unknown engine name).
+ */
+int flexsc_loop_new(struct flexsc_loop **loop,
+		    const struct flexsc_options *options);
+
+/**
+ * flexsc_loop_free - release a loop with nothing outstanding
+ *
+ * Return: 0, or -EBUSY while calls are outstanding or from inside a handler;
+ * then nothing was released. flexsc_loop_shutdown() ends what is outstanding.
+ */
+int flexsc_loop_free(struct flexsc_loop *loop);
+
+/* Cancel everything and run until all handlers were called. */
+int flexsc_loop_shutdown(struct flexsc_loop *loop);
+
+/**
+ * flexsc_loop_run - call handlers until flexsc_loop_stop() or nothing is left
+ *
+ * Return: 0 if nothing is outstanding any more, 1 if stopped, -EBUSY from
+ * inside a handler.
+ */
+int flexsc_loop_run(struct flexsc_loop *loop);
+
+/**
+ * flexsc_loop_poll - one round: wait for completions and call their handlers
+ * @timeout_ns: longest wait; 0: do not wait; negative: no limit
+ *
+ * Return: number of handlers and timers that ran, or -EBUSY from inside a
+ * handler.
+ */
+int flexsc_loop_poll(struct flexsc_loop *loop, int64_t timeout_ns);
+
+/* Let flexsc_loop_run() return after the present round. Any thread. */
+void flexsc_loop_stop(struct flexsc_loop *loop);
+
+/**
+ * flexsc_loop_fd - a descriptor to embed the loop in another one
+ *
+ * It is readable whenever flexsc_loop_poll(loop, 0) has something to do. From
+ * the first call of this function on, a round ends with everything armed, and
+ * postings made between rounds make it readable.
+ *
+ * Return: a descriptor that belongs to the loop, or -EMFILE, -ENOMEM.
+ */
+int flexsc_loop_fd(struct flexsc_loop *loop);
+
+/**
+ * flexsc_loop_send - call an event's handler in the loop's thread, ret 0
+ *
+ * Any thread. The event must be in nobody's use.
+ * Return: 0, -EBUSY (event in flight).
+ */
+int flexsc_loop_send(struct flexsc_loop *loop, struct flexsc_event *ev);
+
+/* The loop that postings of this thread go to; NULL if there is none. */
+struct flexsc_loop *flexsc_loop_current(void);
+/* Make a loop current here; it must not be running elsewhere. */
+void flexsc_loop_use(struct flexsc_loop *loop);
+
+/* Calls and timers posted whose handlers have not been called yet. */
+size_t flexsc_loop_outstanding(const struct flexsc_loop *loop);
+/* Name of the engine in use, and why it was chosen: one sentence. */
+const char *flexsc_loop_engine(const struct flexsc_loop *loop);
+const char *flexsc_loop_engine_reason(const struct flexsc_loop *loop);
+
+/* The same for a program with one loop (libflexsc-atc11.txt, figure 4). */
+int flexsc_init(void);
+int flexsc_main_loop(void);
+int flexsc_fini(void);
+
+/* Posting calls --------------------------------------------------------- */
+
+/**
+ * flexsc_post - post any system call on the current loop
+ * @ev: what to do when it is done; NULL: nobody cares
+ * @nr: number of the x86-64 table; flexsc_refusal() tells of refused ones
+ *
+ * Calls posted have no order among each other, except inside a chain. A typed
+ * wrapper exists for the calls in daily use: flexsc_calls(3). Numbers that do
+ * not exist complete with -ENOSYS, refused ones with -EOPNOTSUPP.
+ * When the limit of outstanding calls is reached the call waits in @ev; with
+ * @ev NULL it runs at once if it cannot block, else -EAGAIN is returned.
+ *
+ * Return: 0, -EBUSY (event in flight), -EAGAIN, -ENOMEM, -EINVAL (no loop).
+ */
+int flexsc_post(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
+		long a2, long a3, long a4, long a5);
+
+/**
+ * flexsc_cancel - ask that a call in flight ends
+ *
+ * The handler is called in any case: with the call's own result if it had any
+ * effect, else with -ECANCELED. (libflexsc-atc11.txt, 4.2)
+ *
+ * Return: 0 if asked, -EALREADY if it is complete or was asked before,
+ * -ENOENT if the event is not in flight.
+ */
+int flexsc_cancel(struct flexsc_event *ev);
+
+/**
+ * flexsc_timer - call the handler after a time, with ret 0
+ *
+ * Return: 0, -EBUSY, -ENOMEM, -EINVAL. Cancelled: ret -ECANCELED.
+ */
+int flexsc_timer(struct flexsc_event *ev, uint64_t after_ns);
+
+/* Is a call or timer of this event in flight? */
+int flexsc_pending(const struct flexsc_event *ev);
+
+/**
+ * flexsc_forget - a descriptor was closed or replaced without flexsc_close()
+ *
+ * Parked calls on it end with -ECANCELED. Not needed after flexsc_close(),
+ * flexsc_dup2() and their like. Without it a call posted on a number reused
+ * behind the library's back may wait up to a second longer than it should.
+ */
+void flexsc_forget(int fd);
+
+/* Why a number is refused: a sentence, or NULL if it can be posted. */
+const char *flexsc_refusal(unsigned int nr);
+
+/* Chains ---------------------------------------------------------------- */
+
+/**
+ * flexsc_chain_begin - collect the calls posted from here on
+ *
+ * Up to FLEXSC_CHAIN_MAX calls, carried out one after the other without
+ * returning to the application in between where the engine can. A call that
+ * fails ends the chain: the following ones complete with -ECANCELED. Handlers
+ * are called in the order of the chain.
+ *
+ *	flexsc_chain_begin();
+ *	flexsc_open(&f->opened, path, O_RDONLY, 0);
+ *	flexsc_fstat(NULL, FLEXSC_RESULT(0), &f->st);
+ *	flexsc_read(&f->was_read, FLEXSC_RESULT(0), f->buf, sizeof(f->buf));
+ *	flexsc_chain_finally();
+ *	flexsc_close(NULL, FLEXSC_RESULT(0));
+ *	flexsc_chain_end();
+ *
+ * Return: 0, -EBUSY (already collecting), -EINVAL (no loop).
+ */
+int flexsc_chain_begin(void);
+
+/* The calls after this one run even if one before them failed, unless an
+ * argument of theirs is the result of one that failed or did not run. */
+int flexsc_chain_finally(void);
+
+/**
+ * flexsc_chain_end - post what was collected
+ *
+ * Return: 0; or the first error of what was collected (-E2BIG for more than
+ * FLEXSC_CHAIN_MAX calls) or -EAGAIN, -ENOMEM; then no call was posted and
+ * no handler will be called.
+ */
+int flexsc_chain_end(void);
+
+#define FLEXSC_CHAIN_MAX 16
+
+/*
+ * As an argument inside a chain: the result of its call number n, counted
+ * from 0. No descriptor, length or offset that makes sense has such a value.
+ */
+#define FLEXSC_RESULT(n) (-0x40000000 + (n))
+
+/* Version --------------------------------------------------------------- */
+
+/* "0.1.0" of the library in use. */
+const char *flexsc_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#include <flexsc/calls.h>
+
+#endif /* FLEXSC_H */

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Non-blocking forms of the descriptor calls: MSG_DONTWAIT for sockets,
+ * RWF_NOWAIT for the rest, "poll, then call" where there is neither. It keeps
+ * no state and parks nothing; see engine/park.c for that.
+ */
+#include "engine/attempt.h"
+
+#include "arch/arch.h"
+#include "engine/iovec.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/sock_diag.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+/* Less known free send space than this is looked up again. */
+#define SENDFILE_MIN_CREDIT 4096
+
+static long sys(long nr, long a0, long a1, long a2, long a3, long a4, long a5)
+{
+	return fx_arch_syscall(nr, a0, a1, a2, a3, a4, a5);
+}
+
+int64_t fx_call_raw(const struct flexsc_entry *call)
+{
+	const __u64 *a = call->args;
+
+	return sys(call->nr, (long)a[0], (long)a[1], (long)a[2], (long)a[3],
+		   (long)a[4], (long)a[5]);
+}
+
+bool fx_call_may_signal(unsigned int nr)
+{
+	switch (nr) {
+	case SYS_write:
+	case SYS_writev:
+	case SYS_pwrite64:
+	case SYS_pwritev:
+	case SYS_pwritev2:
+	case SYS_sendfile:
+	case SYS_splice:
+	case SYS_tee:
+	case SYS_vmsplice:
+	case SYS_copy_file_range:
+	case SYS_truncate:
+	case SYS_ftruncate:
+	case SYS_fallocate:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * The kernel sends both signals to the calling thread itself, so a mask of
+ * this thread is enough; one that was pending before stays pending.
+ */
+int64_t fx_call_plain(const struct flexsc_entry *call)
+{
+	sigset_t quiet, before, pending, ours;
+	struct timespec now = { 0, 0 };
+	bool had_pipe, had_xfsz;
+	int64_t ret;
+	int saved;
+
+	if (!fx_call_may_signal(call->nr))
+		return fx_call_raw(call);
+	saved = errno;
+	sigemptyset(&quiet);
+	sigaddset(&quiet, SIGPIPE);
+	sigaddset(&quiet, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &quiet, &before);
+	sigpending(&pending);
+	had_pipe = sigismember(&pending, SIGPIPE) == 1;
+	had_xfsz = sigismember(&pending, SIGXFSZ) == 1;
+	ret = fx_call_raw(call);
+	sigemptyset(&ours);
+	if (ret == -EPIPE && !had_pipe)
+		sigaddset(&ours, SIGPIPE);
+	if (ret == -EFBIG && !had_xfsz)
+		sigaddset(&ours, SIGXFSZ);
+	if (ret == -EPIPE || ret == -EFBIG)
+		sigtimedwait(&ours, NULL, &now);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	errno = saved;
+	return ret;
+}
+
+static bool ready_now(int fd, short events)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+
+	return sys(SYS_poll, (long)&p, 1, 0, 0, 0, 0) != 0;
+}
+
+/* Poll, then call: for what has no non-blocking form. */
+static enum fx_try try_when_ready(struct flexsc_entry *call,
+				  struct fx_hint *hint, short events)
+{
+	if (!hint->ready && !ready_now((int)call->args[0], events))
+		return FX_TRY_PARK;
+	hint->ready = false;
+	call->ret = fx_call_plain(call);
+	return FX_TRY_DONE;
+}
+
+/* A regular file is told from a stream by looking, once a descriptor. */
+static void classify(int fd, struct fx_hint *hint)
+{
+	struct stat st;
+
+	if (hint->kind != FX_KIND_FILE && hint->kind != FX_KIND_UNKNOWN)
+		return;
+	hint->kind = FX_KIND_STREAM;
+	if (sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 &&
+	    (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ||
+	     S_ISBLK(st.st_mode)))
+		hint->kind = FX_KIND_REGULAR;
+}
+
+/* Progress @done, one more result @r: what has the whole call come to? */
+static int64_t sum(int64_t done, int64_t r)
+{
+	return r >= 0 ? done + r : done ? done : r;
+}
+
+/*
+ * Reads that are not from a socket. @offset -1: the file position. A short
+ * count from a stream is the result; from a regular file it may only mean
+ * that the rest is not cached.
+ */
+static enum fx_try try_read_file(struct flexsc_entry *call,
+				 struct fx_hint *hint, struct fx_iovec *v,
+				 int64_t offset, long rwf)
+{
+	int fd = (int)call->args[0];
+
+	for (;;) {
+		size_t n;
+		const struct iovec *iov =
+			fx_iovec_from(v, (size_t)call->ret, &n);
+		int64_t at = offset < 0 ? -1 : offset + call->ret;
+		long r = sys(SYS_preadv2, fd, (long)iov, (long)n, at, 0,
+			     rwf | RWF_NOWAIT);
+
+		if (r == -EAGAIN) {
+			classify(fd, hint);
+			return hint->kind == FX_KIND_REGULAR ? FX_TRY_THREAD :
+							       FX_TRY_PARK;
+		}
+		if (r == -EOPNOTSUPP && rwf == 0 && call->ret == 0) {
+			classify(fd, hint);
+			if (hint->kind == FX_KIND_REGULAR)
+				return FX_TRY_THREAD;
+			return try_when_ready(call, hint, POLLIN);
+		}
+		call->ret = sum(call->ret, r);
+		if (r <= 0 || (size_t)call->ret == fx_iovec_total(v))
+			return FX_TRY_DONE;
+		classify(fd, hint);
+		if (hint->kind != FX_KIND_REGULAR) {
+			hint->drained = true;
+			return FX_TRY_DONE;
+		}
+	}
+}
+
+/* One recvmsg or sendmsg of what is left, in its cheapest form. */
+static long transfer(struct flexsc_entry *call, struct fx_iovec *v,
+		     struct msghdr *msg, int flags, bool out)
+{
+	int fd = (int)call->args[0];
+	struct msghdr rest = { 0 };
+	const struct iovec *iov;
+	size_t n;
+
+	flags |= MSG_DONTWAIT | (out ? MSG_NOSIGNAL : 0);
+	if (msg && call->ret == 0)
+		return sys(out ? SYS_sendmsg : SYS_recvmsg, fd, (long)msg,
+			   flags, 0, 0, 0);
+	iov = fx_iovec_from(v, (size_t)call->ret, &n);
+	if (n == 1 && (iov == &v->single || iov == v->window))
+		return sys(out ? SYS_sendto : SYS_recvfrom, fd,
+			   (long)iov->iov_base, (long)iov->iov_len, flags, 0,
+			   0);
+	/* Address and control data went with the first part. */
+	rest.msg_iov = (struct iovec *)iov;
+	rest.msg_iovlen = n;
+	return sys(out ? SYS_sendmsg : SYS_recvmsg, fd, (long)&rest, flags, 0,
+		   0, 0);
+}
+
+/*
+ * Receive or send. @msg: the caller's, or NULL. Sending takes everything, as
+ * a blocking socket does; receiving goes on only for MSG_WAITALL.
+ * Return: true if it is not a socket; then nothing was done.
+ */
+static bool try_socket(struct flexsc_entry *call, struct fx_hint *hint,
+		       struct fx_iovec *v, struct msghdr *msg, int flags,
+		       bool out, enum fx_try *verdict)
+{
+	bool wait = !(flags & MSG_DONTWAIT);
+	bool all = wait && (out || (flags & (MSG_WAITALL | MSG_PEEK)) ==
+					   MSG_WAITALL);
+
+	for (;;) {
+		long r = transfer(call, v, msg, flags, out);
+		size_t total;
+
+		if (r == -ENOTSOCK && hint->kind <= FX_KIND_SOCKET)
+			return true;
+		*verdict = FX_TRY_DONE;
+		if (r == -EAGAIN && wait) {
+			*verdict = FX_TRY_PARK;
+			return false;
+		}
+		call->ret = sum(call->ret, r);
+		if (r < 0)
+			return false;
+		hint->kind = FX_KIND_SOCKET;
+		if (msg && call->ret == r) /* accepted, so it can be read */
+			fx_iovec_from_list(v, msg->msg_iov, msg->msg_iovlen);
+		total = fx_iovec_total(v);
+		if (out)
+			hint->credit -= hint->credit < (uint64_t)r ?
+						hint->credit : (uint32_t)r;
+		if (r == 0 || (size_t)call->ret >= total)
+			return false;
+		if (!out)
+			hint->drained = true;
+		if (!all)
+			return false;
+	}
+}
+
+/* read and readv return at once when there is no room; recv would wait. */
+static bool no_room(const struct fx_iovec *v)
+{
+	return v->list == &v->single ? v->single.iov_len == 0 : v->count == 0;
+}
+
+static enum fx_try try_plain(struct flexsc_entry *call)
+{
+	call->ret = fx_call_plain(call);
+	return FX_TRY_DONE;
+}
+
+static enum fx_try try_read(struct flexsc_entry *call, struct fx_hint *hint,
+			    struct fx_iovec *v, int64_t offset, long rwf)
+{
+	enum fx_try verdict;
+
+	if (no_room(v) || (offset >= 0 && hint->kind == FX_KIND_SOCKET))
+		return try_plain(call);
+	if (offset < 0 && rwf == 0 && hint->kind <= FX_KIND_SOCKET) {
+		if (!try_socket(call, hint, v, NULL, 0, false, &verdict)) {
+			/* Accepted, so it can be read: all lengths zero? */
+			if (verdict == FX_TRY_PARK && v->list != &v->single &&
+			    fx_iovec_total(v) == 0)
+				return try_plain(call);
+			return verdict;
+		}
+		hint->kind = FX_KIND_FILE;
+	}
+	return try_read_file(call, hint, v, offset, rwf);
+}
+
+static enum fx_try try_write_file(struct flexsc_entry *call,
+				  struct fx_hint *hint, struct fx_iovec *v)
+{
+	int fd = (int)call->args[0];
+
+	classify(fd, hint);
+	if (hint->kind == FX_KIND_REGULAR)
+		return FX_TRY_THREAD;
+	for (;;) {
+		struct flexsc_entry part = { .nr = SYS_pwritev2 };
+		size_t n;
+		int64_t r;
+
+		part.args[0] = (uint64_t)fd;
+		part.args[1] = (uint64_t)(uintptr_t)fx_iovec_from(
+			v, (size_t)call->ret, &n);
+		part.args[2] = n;
+		part.args[3] = UINT64_MAX;
+		part.args[5] = RWF_NOWAIT;
+		r = fx_call_plain(&part);
+		if (r == -EAGAIN)
+			return FX_TRY_PARK;
+		if (r == -EOPNOTSUPP && call->ret == 0)
+			return try_when_ready(call, hint, POLLOUT);
+		call->ret = sum(call->ret, r);
+		if (r <= 0 || (size_t)call->ret == fx_iovec_total(v))
+			return FX_TRY_DONE;
+	}
+}
+
+static enum fx_try try_write(struct flexsc_entry *call, struct fx_hint *hint,
+			     struct fx_iovec *v)
+{
+	enum fx_try verdict;
+
+	if (no_room(v))
+		return try_plain(call);
+	if (hint->kind <= FX_KIND_SOCKET) {
+		if (!try_socket(call, hint, v, NULL, 0, true, &verdict))
+			return verdict;
+		hint->kind = FX_KIND_FILE;
+	}
+	return try_write_file(call, hint, v);
+}
+
+static enum fx_try try_message(struct flexsc_entry *call, struct fx_hint *hint,
+			       bool out)
+{
+	struct msghdr *msg = (struct msghdr *)(uintptr_t)call->args[1];
+	enum fx_try verdict = FX_TRY_DONE;
+	struct fx_iovec v;
+
+	if (call->ret > 0)
+		fx_iovec_from_list(&v, msg->msg_iov, msg->msg_iovlen);
+	if (try_socket(call, hint, &v, msg, (int)call->args[2], out, &verdict))
+		call->ret = -ENOTSOCK;
+	return verdict;
+}
+
+/* recvfrom and sendto with an address: one datagram, nothing to continue. */
+static enum fx_try try_addressed(struct flexsc_entry *call, bool out)
+{
+	struct flexsc_entry now = *call;
+
+	now.args[3] |= MSG_DONTWAIT | (out ? MSG_NOSIGNAL : 0);
+	call->ret = fx_call_raw(&now);
+	if (call->ret == -EAGAIN && !(call->args[3] & MSG_DONTWAIT)) {
+		call->ret = 0;
+		return FX_TRY_PARK;
+	}
+	return FX_TRY_DONE;
+}
+
+static enum fx_try try_buffer(struct flexsc_entry *call, struct fx_hint *hint,
+			      bool out)
+{
+	enum fx_try verdict = FX_TRY_DONE;
+	struct fx_iovec v;
+
+	if (call->args[4] || call->args[2] == 0)
+		return try_addressed(call, out);
+	fx_iovec_from_buffer(&v, call->args[1], call->args[2]);
+	if (try_socket(call, hint, &v, NULL, (int)call->args[3], out,
+		       &verdict))
+		call->ret = -ENOTSOCK;
+	return verdict;
+}
+
+/* recvmmsg and sendmmsg: blocking ones go on until all messages are done. */
+static enum fx_try try_many(struct flexsc_entry *call, bool out)
+{
+	int flags = (int)call->args[3];
+
+	if (!out && call->args[4])
+		return FX_TRY_THREAD; /* a time-out of its own */
+	for (;;) {
+		struct flexsc_entry now = *call;
+		int64_t r;
+
+		now.args[1] += (uint64_t)call->ret * sizeof(struct mmsghdr);
+		now.args[2] -= (uint64_t)call->ret;
+		now.args[3] |= MSG_DONTWAIT | (out ? MSG_NOSIGNAL : 0);
+		r = fx_call_raw(&now);
+		if (r == -EAGAIN && !(flags & MSG_DONTWAIT) &&
+		    !(call->ret && (flags & MSG_WAITFORONE)))
+			return FX_TRY_PARK;
+		call->ret = sum(call->ret, r);
+		if (r <= 0 || (flags & (MSG_DONTWAIT | MSG_WAITFORONE)) ||
+		    (uint64_t)call->ret >= (uint32_t)call->args[2])
+			return FX_TRY_DONE;
+	}
+}
+
+/* Free send space of a socket: what sendfile can take without waiting. */
+static uint32_t send_space(int fd)
+{
+	uint32_t info[SK_MEMINFO_VARS] = { 0 };
+	uint32_t size = sizeof(info), used, free_bytes;
+
+	if (sys(SYS_getsockopt, fd, SOL_SOCKET, SO_MEMINFO, (long)info,
+		(long)&size, 0))
+		return 0;
+	used = info[SK_MEMINFO_WMEM_QUEUED] > info[SK_MEMINFO_WMEM_ALLOC] ?
+		       info[SK_MEMINFO_WMEM_QUEUED] :
+		       info[SK_MEMINFO_WMEM_ALLOC];
+	if (used >= info[SK_MEMINFO_SNDBUF])
+		return 0;
+	/* A quarter is left for the buffers' own book-keeping. */
+	free_bytes = info[SK_MEMINFO_SNDBUF] - used;
+	return free_bytes - free_bytes / 4;
+}
+
+/*
+ * sendfile has no non-blocking flag, so it never asks for more than the free
+ * send space, which is looked up only when the known credit is used up.
+ */
+static enum fx_try try_sendfile(struct flexsc_entry *call,
+				struct fx_hint *hint)
+{
+	int fd = (int)call->args[0];
+	uint64_t total = call->args[3];
+
+	if (hint->kind != FX_KIND_SOCKET) {
+		int type;
+		uint32_t size = sizeof(type);
+
+		if (sys(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, (long)&type,
+			(long)&size, 0))
+			return FX_TRY_THREAD;
+		hint->kind = FX_KIND_SOCKET;
+	}
+	for (;;) {
+		struct flexsc_entry now = *call;
+		uint64_t left = total - (uint64_t)call->ret;
+		int64_t r;
+
+		if (left > hint->credit && hint->credit < SENDFILE_MIN_CREDIT) {
+			hint->credit = send_space(fd);
+			if (hint->credit < SENDFILE_MIN_CREDIT &&
+			    left > hint->credit)
+				return FX_TRY_PARK;
+		}
+		now.args[3] = left < hint->credit ? left : hint->credit;
+		r = fx_call_plain(&now);
+		if (r == -EAGAIN)
+			return FX_TRY_PARK;
+		if (r > 0)
+			hint->credit -= (uint32_t)r;
+		call->ret = sum(call->ret, r);
+		if (r <= 0 || (uint64_t)call->ret >= total ||
+		    (uint64_t)r < now.args[3])
+			return FX_TRY_DONE;
+	}
+}
+
+/*
+ * connect can be made not to wait only by a flag of the description; it is
+ * used for sockets that a posted socket(2) made, for the length of the call.
+ */
+static enum fx_try try_connect(struct flexsc_entry *call, struct fx_hint *hint)
+{
+	int fd = (int)call->args[0], on = 1, off = 0;
+
+	if (call->ret == 1) { /* in progress; woken: how did it end? */
+		int error = 0;
+		uint32_t size = sizeof(error);
+
+		if (!ready_now(fd, POLLOUT))
+			return FX_TRY_PARK;
+		call->ret = sys(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR,
+				(long)&error, (long)&size, 0);
+		if (call->ret == 0)
+			call->ret = -error;
+		return FX_TRY_DONE;
+	}
+	if (!hint->ours)
+		return FX_TRY_THREAD;
+	sys(SYS_ioctl, fd, FIONBIO, (long)&on, 0, 0, 0);
+	call->ret = fx_call_raw(call);
+	sys(SYS_ioctl, fd, FIONBIO, (long)&off, 0, 0, 0);
+	if (call->ret == -EAGAIN) { /* AF_UNIX, backlog full: cannot wait */
+		call->ret = 0;
+		return FX_TRY_THREAD;
+	}
+	if (call->ret != -EINPROGRESS)
+		return FX_TRY_DONE;
+	call->ret = 1;
+	return FX_TRY_PARK;
+}
+
+static enum fx_try try_data(struct flexsc_entry *call, struct fx_hint *hint)
+{
+	int64_t offset = (int64_t)call->args[3];
+	struct fx_iovec v;
+
+	if (call->nr == SYS_read || call->nr == SYS_write ||
+	    call->nr == SYS_pread64)
+		fx_iovec_from_buffer(&v, call->args[1], call->args[2]);
+	else if (call->args[2] > IOV_MAX)
+		return try_plain(call); /* EINVAL, where recvmsg says else */
+	else
+		fx_iovec_from_list(&v, (void *)(uintptr_t)call->args[1],
+				   call->args[2]);
+	switch (call->nr) {
+	case SYS_write:
+	case SYS_writev:
+		return try_write(call, hint, &v);
+	case SYS_preadv2:
+		if (call->args[5] & RWF_NOWAIT)
+			return try_plain(call);
+		return try_read(call, hint, &v, offset, (long)call->args[5]);
+	case SYS_pread64:
+	case SYS_preadv:
+		if (offset < 0)
+			return try_plain(call); /* EINVAL */
+		return try_read(call, hint, &v, offset, 0);
+	default:
+		return try_read(call, hint, &v, -1, 0);
+	}
+}
+
+enum fx_try fx_attempt(struct flexsc_entry *call, struct fx_hint *hint)
+{
+	switch (call->nr) {
+	case SYS_read:
+	case SYS_readv:
+	case SYS_pread64:
+	case SYS_preadv:
+	case SYS_preadv2:
+	case SYS_write:
+	case SYS_writev:
+		return try_data(call, hint);
+	case SYS_recvfrom:
+	case SYS_sendto:
+		return try_buffer(call, hint, call->nr == SYS_sendto);
+	case SYS_recvmsg:
+	case SYS_sendmsg:
+		return try_message(call, hint, call->nr == SYS_sendmsg);
+	case SYS_recvmmsg:
+	case SYS_sendmmsg:
+		return try_many(call, call->nr == SYS_sendmmsg);
+	case SYS_accept:
+	case SYS_accept4:
+		return try_when_ready(call, hint, POLLIN);
+	case SYS_sendfile:
+		return try_sendfile(call, hint);
+	case SYS_connect:
+		return try_connect(call, hint);
+	default:
+		return FX_TRY_THREAD;
+	}
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Carrying a descriptor call out without blocking, whatever the descriptor's
+ * own flags say. O_NONBLOCK is never touched: the open file description may be
+ * shared with other processes. What a blocking call would have done (write
+ * everything, wait for MSG_WAITALL, ...) is rebuilt by trying again from the
+ * progress so far, which is kept in call->ret.
+ */
+#ifndef FX_ENGINE_ATTEMPT_H
+#define FX_ENGINE_ATTEMPT_H
+
+#include "base/types.h"
+
+#include <linux/flexsc.h>
+
+enum fx_kind {
+	FX_KIND_UNKNOWN = 0,
+	FX_KIND_SOCKET,
+	FX_KIND_FILE, /* not a socket, else unknown */
+	FX_KIND_STREAM, /* pipe, terminal, eventfd, ... */
+	FX_KIND_REGULAR, /* cannot be waited for: regular file, directory */
+};
+
+enum fx_try {
+	FX_TRY_DONE, /* call->ret is the result */
+	FX_TRY_PARK, /* not ready: wait for the descriptor, then try again */
+	FX_TRY_THREAD, /* only a thread of its own can do it */
+};
+
+/* What is known of a descriptor; see engine/fdrec.h for the rest of it. */
+struct fx_hint {
+	uint8_t kind; /* enum fx_kind; corrected when it proves wrong */
+	bool ready; /* readiness was just reported: no need to ask first */
+	bool ours; /* created by a posted call for posted calls */
+	bool drained; /* set by the attempt: nothing more before an edge */
+	uint32_t credit; /* bytes of send space known to be free */
+};
+
+/**
+ * fx_attempt - try a descriptor call once
+ * @call: number and arguments; ret is the progress so far (0 at first), and
+ *        the result if FX_TRY_DONE is returned
+ *
+ * Context: any thread; never sleeps longer than the file system does.
+ */
+enum fx_try fx_attempt(struct flexsc_entry *call, struct fx_hint *hint);
+
+/**
+ * fx_call_plain - the call itself, with SIGPIPE and SIGXFSZ suppressed
+ *
+ * For threads of the application; syscall threads have them blocked anyway.
+ */
+int64_t fx_call_plain(const struct flexsc_entry *call);
+
+/* Is SIGPIPE or SIGXFSZ to be expected of this number? */
+bool fx_call_may_signal(unsigned int nr);
+
+/* The call itself, nothing around it. */
+int64_t fx_call_raw(const struct flexsc_entry *call);
+
+#endif /* FX_ENGINE_ATTEMPT_H */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How long calls that "end by themselves" take on this machine, by number:
+ * a moving average of what was measured. One that takes longer than a hop to
+ * a syscall thread and back is worth the hop. Updates race harmlessly.
+ */
+#ifndef FX_ENGINE_COST_H
+#define FX_ENGINE_COST_H
+
+#include "base/clock.h"
+#include "engine/desc.h"
+
+/* A sleeping thread is woken and back in about this time (findings, 4). */
+#define FX_COST_HOP_NS 50000u
+
+struct fx_cost {
+	uint32_t average_ns[FX_NR_CALLS];
+};
+
+static inline bool fx_cost_slow(const struct fx_cost *cost, unsigned int nr)
+{
+	return __atomic_load_n(&cost->average_ns[nr], __ATOMIC_RELAXED) >
+	       FX_COST_HOP_NS;
+}
+
+static inline void fx_cost_note(struct fx_cost *cost, unsigned int nr,
+				uint64_t ns)
+{
+	uint32_t *p = &cost->average_ns[nr];
+	uint64_t old = __atomic_load_n(p, __ATOMIC_RELAXED);
+
+	if (ns > FX_NS_PER_SEC)
+		ns = FX_NS_PER_SEC;
+	__atomic_store_n(p, (uint32_t)((old * 7 + ns) / 8), __ATOMIC_RELAXED);
+}
+
+#endif /* FX_ENGINE_COST_H */

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine contract. An engine takes entries, completes each exactly once,
+ * and can cancel; it knows neither events nor user threads. One instance
+ * serves one owner (a loop, a run queue) and is called by that owner's thread
+ * only. engine/select.c alone knows which engines exist.
+ *
+ * The way of a call:
+ *   attempt()  may finish it at once, without an entry;
+ *   post()     takes entries that the owner has claimed and filled;
+ *   flush()    end of a batch of postings;
+ *   reap()     hands back what has completed since;
+ *   wait()     sleeps until reap() or the descriptor has something.
+ */
+#ifndef FX_ENGINE_ENGINE_H
+#define FX_ENGINE_ENGINE_H
+
+#include "base/types.h"
+#include "engine/desc.h"
+#include "page/counters.h"
+#include "page/set.h"
+
+struct fx_engine;
+
+struct fx_engine_config {
+	const struct fx_call_desc *table; /* FX_NR_CALLS numbers */
+	struct fx_set *set; /* the owner's */
+	struct flexsc_counters *counters;
+	uint32_t max_threads;
+	uint64_t spin_ns; /* FX_NEVER: decide */
+};
+
+/* RUN-like entry points, for engines that can lose the caller's thread. */
+enum fx_enter { FX_ENTER_KEPT, FX_ENTER_LOST };
+
+struct fx_engine_ops {
+	const char *name;
+	const char *summary;
+
+	/**
+	 * usable - can it work on this machine, in this process?
+	 * @reason: a sentence either way, if it can or why not
+	 */
+	bool (*usable)(char *reason, size_t size);
+
+	/* new and free; free only with nothing in flight. */
+	int (*new)(struct fx_engine **engine,
+		   const struct fx_engine_config *config);
+	void (*free)(struct fx_engine *engine);
+	/* In a forked child: descriptors and memory go, calls are forgotten. */
+	void (*abandon)(struct fx_engine *engine);
+
+	/**
+	 * attempt - finish a call at once, if that takes no waiting
+	 * @call: private memory; its flags are 0. ret is set on success and
+	 *        else keeps what was done so far
+	 *
+	 * Return: true if call->ret is the result.
+	 */
+	bool (*attempt)(struct fx_engine *engine, struct flexsc_entry *call);
+
+	/**
+	 * post - take entries: one, or a chain in order
+	 * @indices: claimed and filled, not published
+	 *
+	 * Cannot fail: what an engine cannot take, its threads do.
+	 */
+	void (*post)(struct fx_engine *engine, const uint32_t *indices,
+		     unsigned nr);
+	void (*flush)(struct fx_engine *engine);
+
+	/**
+	 * reap - completions, entries recycled
+	 *
+	 * Return: how many of @out were filled. Fewer than @max: there are no
+	 * more at present.
+	 */
+	unsigned (*reap)(struct fx_engine *engine, struct fx_done *out,
+			 unsigned max);
+
+	/**
+	 * wait - sleep until there may be something to reap
+	 * @timeout_ns: 0 only looks; FX_NEVER has no limit
+	 *
+	 * May return early, for a signal too. May help with pending work.
+	 */
+	void (*wait)(struct fx_engine *engine, uint64_t timeout_ns);
+
+	/* Another thread asks the owner to come back from wait(). */
+	void (*interrupt)(struct fx_engine *engine);
+
+	/**
+	 * cancel - ask that a posted entry ends
+	 *
+	 * Return: 0 asked; -EALREADY complete, or asked before.
+	 */
+	int (*cancel)(struct fx_engine *engine, uint32_t index);
+
+	/**
+	 * closing - a descriptor is about to be closed or was replaced
+	 *
+	 * Parked calls on it complete with -ECANCELED.
+	 */
+	void (*closing)(struct fx_engine *engine, int fd);
+
+	/**
+	 * fd - descriptor to wait on instead of wait()
+	 *
+	 * Readable when reap() may have something, after arm().
+	 */
+	int (*fd)(struct fx_engine *engine);
+
+	/* Before sleeping elsewhere; false: there is something to reap. */
+	bool (*arm)(struct fx_engine *engine);
+
+	/* Optional; NULL where the owner's thread cannot be lost. */
+	enum fx_enter (*enter)(struct fx_engine *engine);
+	void (*standby)(struct fx_engine *engine);
+};
+
+/* First member of every engine's own structure. */
+struct fx_engine {
+	const struct fx_engine_ops *ops;
+	const struct fx_call_desc *table;
+	struct fx_set *set;
+	struct flexsc_counters *counters;
+};
+
+static inline void fx_engine_setup(struct fx_engine *engine,
+				   const struct fx_engine_ops *ops,
+				   const struct fx_engine_config *config)
+{
+	engine->ops = ops;
+	engine->table = config->table;
+	engine->set = config->set;
+	engine->counters = config->counters;
+}
+
+static inline const struct fx_call_desc *
+fx_engine_desc(const struct fx_engine *engine, unsigned int nr)
+{
+	static const struct fx_call_desc absent = { .fd_arg = -1 };
+
+	return nr < FX_NR_CALLS ? &engine->table[nr] : &absent;
+}
+
+#endif /* FX_ENGINE_ENGINE_H */

@@ -1,0 +1,711 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records, queues and the epoll set; see engine/park.h for the protocol. It
+ * decides when to try, engine/attempt.c how.
+ */
+#include "engine/park.h"
+
+#include "arch/arch.h"
+#include "base/clock.h"
+#include "engine/fdrec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define WAKE_TAG UINT64_MAX
+#define EVENTS_A_ROUND 256
+
+static long sys(long nr, long a0, long a1, long a2, long a3, long a4)
+{
+	return fx_arch_syscall(nr, a0, a1, a2, a3, a4, 0);
+}
+
+static void lock(struct fx_park *park)
+{
+	if (park->shared)
+		fx_lock(&park->lock);
+}
+
+static void unlock(struct fx_park *park)
+{
+	if (park->shared)
+		fx_unlock(&park->lock);
+}
+
+int fx_park_init(struct fx_park *park, struct fx_set *set,
+		 const struct fx_call_desc *table,
+		 struct flexsc_counters *counters, int wakefd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = WAKE_TAG };
+	long fd;
+
+	*park = (struct fx_park){ .set = set, .table = table,
+				  .counters = counters, .wakefd = wakefd };
+	park->chunks = calloc(FX_FDREC_CHUNKS, sizeof(*park->chunks));
+	if (!park->chunks)
+		return -ENOMEM;
+	fd = sys(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0, 0, 0);
+	if (fd >= 0 && wakefd >= 0) {
+		long bad = sys(SYS_epoll_ctl, fd, EPOLL_CTL_ADD, wakefd,
+			       (long)&ev, 0);
+		if (bad) {
+			close((int)fd);
+			fd = bad;
+		}
+	}
+	if (fd < 0) {
+		free(park->chunks);
+		return (int)fd;
+	}
+	park->epfd = (int)fd;
+	return 0;
+}
+
+void fx_park_fini(struct fx_park *park)
+{
+	close(park->epfd);
+	for (unsigned i = 0; i < FX_FDREC_CHUNKS; i++)
+		free(park->chunks[i]);
+	free(park->chunks);
+}
+
+static struct fx_fdrec *record(struct fx_park *park, int fd, bool make)
+{
+	unsigned chunk = (unsigned)fd / FX_FDREC_CHUNK;
+
+	if (fd < 0 || chunk >= FX_FDREC_CHUNKS)
+		return NULL;
+	if (!park->chunks[chunk] && make)
+		park->chunks[chunk] =
+			calloc(FX_FDREC_CHUNK, sizeof(struct fx_fdrec));
+	if (!park->chunks[chunk])
+		return NULL;
+	return &park->chunks[chunk][(unsigned)fd % FX_FDREC_CHUNK];
+}
+
+static struct fx_beside *beside(struct fx_park *park, uint32_t index)
+{
+	return &park->set->beside[index];
+}
+
+static int call_fd(const struct fx_park *park, const struct flexsc_entry *call)
+{
+	return (int)call->args[park->table[call->nr].fd_arg];
+}
+
+static unsigned call_dir(const struct fx_park *park,
+			 const struct flexsc_entry *call)
+{
+	return park->table[call->nr].flags & FX_CALL_OUT ? FX_OUT : FX_IN;
+}
+
+/* Queues ----------------------------------------------------------------- */
+
+static void queue_append(struct fx_park *park, struct fx_fdrec *rec,
+			 unsigned dir, uint32_t index, bool at_head)
+{
+	struct fx_beside *b = beside(park, index);
+
+	b->next = at_head ? rec->first[dir] : 0;
+	b->prev = at_head ? 0 : rec->last[dir];
+	if (b->prev)
+		beside(park, b->prev - 1)->next = index + 1;
+	else
+		rec->first[dir] = index + 1;
+	if (b->next)
+		beside(park, b->next - 1)->prev = index + 1;
+	else
+		rec->last[dir] = index + 1;
+}
+
+static void queue_remove(struct fx_park *park, struct fx_fdrec *rec,
+			 unsigned dir, uint32_t index)
+{
+	struct fx_beside *b = beside(park, index);
+
+	if (b->prev)
+		beside(park, b->prev - 1)->next = b->next;
+	else
+		rec->first[dir] = b->next;
+	if (b->next)
+		beside(park, b->next - 1)->prev = b->prev;
+	else
+		rec->last[dir] = b->prev;
+}
+
+static void time_append(struct fx_park *park, unsigned queue, uint32_t index,
+			uint32_t stamp_ms)
+{
+	struct fx_beside *b = beside(park, index);
+
+	b->queue = (uint8_t)queue;
+	b->stamp_ms = stamp_ms;
+	b->newer = 0;
+	b->older = park->newest[queue];
+	if (b->older)
+		beside(park, b->older - 1)->newer = index + 1;
+	else
+		park->oldest[queue] = index + 1;
+	park->newest[queue] = index + 1;
+}
+
+static void time_remove(struct fx_park *park, uint32_t index)
+{
+	struct fx_beside *b = beside(park, index);
+
+	if (!b->queue)
+		return;
+	if (b->older)
+		beside(park, b->older - 1)->newer = b->newer;
+	else
+		park->oldest[b->queue] = b->newer;
+	if (b->newer)
+		beside(park, b->newer - 1)->older = b->older;
+	else
+		park->newest[b->queue] = b->older;
+	b->queue = 0;
+}
+
+#define STATE_PARKED 1
+
+/* Out of everything; the caller owns the entry again. */
+static void unpark(struct fx_park *park, struct fx_fdrec *rec, unsigned dir,
+		   uint32_t index)
+{
+	queue_remove(park, rec, dir, index);
+	time_remove(park, index);
+	beside(park, index)->state = 0;
+	park->nr_parked--;
+}
+
+static void activate(struct fx_park *park, struct fx_fdrec *rec, int fd)
+{
+	if (rec->flags & FX_FD_ACTIVE)
+		return;
+	rec->flags |= FX_FD_ACTIVE;
+	rec->next_active = park->active;
+	park->active = (uint32_t)fd + 1;
+}
+
+/* Trying ----------------------------------------------------------------- */
+
+static void hint_out(const struct fx_fdrec *rec, unsigned dir,
+		     struct fx_hint *hint)
+{
+	hint->kind = rec->kind;
+	hint->credit = rec->credit;
+	hint->ours = rec->flags & FX_FD_OURS;
+	hint->ready = rec->flags & FX_FD_EDGE(dir);
+	hint->drained = false;
+}
+
+static void hint_in(struct fx_fdrec *rec, unsigned dir,
+		    const struct fx_hint *hint, bool not_ready, uint32_t seq)
+{
+	rec->kind = hint->kind;
+	rec->credit = hint->credit;
+	rec->flags |= FX_FD_TRIED(dir);
+	if (rec->edges[dir] != (uint16_t)seq)
+		return; /* an edge came meanwhile: still ready */
+	rec->flags &= (uint16_t)~FX_FD_EDGE(dir);
+	/* A drained descriptor tells more by an edge only once it is in. */
+	if (not_ready || (hint->drained && (rec->flags & FX_FD_SET(dir)) &&
+			  !(rec->flags & FX_FD_HUP)))
+		rec->flags &= (uint16_t)~FX_FD_READY(dir);
+	else
+		rec->flags |= FX_FD_READY(dir);
+}
+
+enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
+			uint32_t *seq)
+{
+	int fd = call_fd(park, call);
+	unsigned dir = call_dir(park, call);
+	struct fx_hint hint = { 0 };
+	enum fx_try verdict;
+	struct fx_fdrec *rec;
+
+	lock(park);
+	rec = record(park, fd, true);
+	if (rec) {
+		hint_out(rec, dir, &hint);
+		*seq = rec->edges[dir];
+		if (rec->first[dir] ||
+		    ((rec->flags & FX_FD_TRIED(dir)) &&
+		     !(rec->flags & (FX_FD_READY(dir) | FX_FD_HUP)))) {
+			unlock(park);
+			return FX_TRY_PARK;
+		}
+	}
+	unlock(park);
+
+	verdict = fx_attempt(call, &hint);
+
+	if (rec) {
+		lock(park);
+		hint_in(rec, dir, &hint, verdict == FX_TRY_PARK, *seq);
+		unlock(park);
+	} else if (verdict == FX_TRY_PARK) {
+		verdict = FX_TRY_THREAD;
+	}
+	return verdict;
+}
+
+/* Parking ---------------------------------------------------------------- */
+
+/* Put the descriptor into the set for @dir. 0 or -errno of epoll_ctl. */
+static long watch(struct fx_park *park, struct fx_fdrec *rec, int fd,
+		  unsigned dir)
+{
+	struct epoll_event ev = {
+		.events = EPOLLET | EPOLLRDHUP,
+		.data.u64 = (uint64_t)rec->generation << 32 | (uint32_t)fd,
+	};
+	unsigned set = (rec->flags & (FX_FD_SET(FX_IN) | FX_FD_SET(FX_OUT))) |
+		       FX_FD_SET(dir);
+	int op = set == FX_FD_SET(dir) ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+	long bad;
+
+	if (rec->flags & FX_FD_SET(dir))
+		return 0;
+	if (set & FX_FD_SET(FX_IN))
+		ev.events |= EPOLLIN;
+	if (set & FX_FD_SET(FX_OUT))
+		ev.events |= EPOLLOUT;
+	bad = sys(SYS_epoll_ctl, park->epfd, op, fd, (long)&ev, 0);
+	if (bad == -EEXIST)
+		bad = sys(SYS_epoll_ctl, park->epfd, EPOLL_CTL_MOD, fd,
+			  (long)&ev, 0);
+	else if (bad == -ENOENT)
+		bad = sys(SYS_epoll_ctl, park->epfd, EPOLL_CTL_ADD, fd,
+			  (long)&ev, 0);
+	if (!bad)
+		rec->flags |= (uint16_t)set;
+	return bad;
+}
+
+/* The descriptor's own O_NONBLOCK rules; seen once, checked again later. */
+static bool nonblocking(struct fx_fdrec *rec, int fd)
+{
+	long flags;
+
+	if (rec->flags & FX_FD_BLOCKING)
+		return false;
+	flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0);
+	if (flags >= 0 && (flags & O_NONBLOCK))
+		return true;
+	rec->flags |= FX_FD_BLOCKING;
+	return false;
+}
+
+static enum fx_parked cannot_wait(struct fx_fdrec *rec,
+				  struct flexsc_entry *call, long bad)
+{
+	if (bad == -EPERM) {
+		rec->kind = FX_KIND_REGULAR;
+		return FX_PARK_THREAD;
+	}
+	if (bad == -EBADF) {
+		call->ret = call->ret > 0 ? call->ret : -EBADF;
+		return FX_PARK_FAILED;
+	}
+	return FX_PARK_THREAD; /* ENOSPC, ENOMEM, ELOOP: no room in the set */
+}
+
+enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
+{
+	struct flexsc_entry *call = fx_set_entry(park->set, index);
+	int fd = call_fd(park, call);
+	unsigned dir = call_dir(park, call);
+	struct fx_fdrec *rec;
+	enum fx_parked out = FX_PARKED;
+	uint32_t now;
+	long bad;
+
+	lock(park);
+	rec = record(park, fd, true);
+	if (!rec) {
+		out = FX_PARK_THREAD;
+		goto done;
+	}
+	if (rec->edges[dir] != (uint16_t)seq && !rec->first[dir]) {
+		out = FX_PARK_RETRY;
+		goto done;
+	}
+	if (nonblocking(rec, fd) && call->nr != SYS_connect) {
+		if (call->ret <= 0)
+			call->ret = -EAGAIN;
+		out = FX_PARK_FAILED;
+		goto done;
+	}
+	bad = watch(park, rec, fd, dir);
+	if (bad) {
+		out = cannot_wait(rec, call, bad);
+		goto done;
+	}
+	now = fx_now_ms_coarse();
+	beside(park, index)->fd = (uint32_t)fd;
+	beside(park, index)->state = STATE_PARKED;
+	queue_append(park, rec, dir, index, call->ret > 0);
+	time_append(park,
+		    rec->checked_ms && now - rec->checked_ms < FX_PARK_TRUST_MS ?
+			    FX_PARK_LATER : FX_PARK_SOON,
+		    index, now);
+	park->nr_parked++;
+	fx_count(park->counters, parked);
+done:
+	unlock(park);
+	return out;
+}
+
+/* Waking ----------------------------------------------------------------- */
+
+static void note_edge(struct fx_park *park, const struct epoll_event *ev)
+{
+	int fd = (int)(uint32_t)ev->data.u64;
+	struct fx_fdrec *rec = record(park, fd, false);
+	uint32_t bits = ev->events;
+	bool over = bits & (EPOLLHUP | EPOLLERR);
+
+	if (!rec || rec->generation != (uint32_t)(ev->data.u64 >> 32))
+		return;
+	if (over || (bits & EPOLLRDHUP))
+		rec->flags |= FX_FD_HUP;
+	if (over || (bits & (EPOLLIN | EPOLLRDHUP | EPOLLPRI))) {
+		rec->edges[FX_IN]++;
+		rec->flags |= FX_FD_READY(FX_IN) | FX_FD_EDGE(FX_IN);
+	}
+	if (over || (bits & EPOLLOUT)) {
+		rec->edges[FX_OUT]++;
+		rec->flags |= FX_FD_READY(FX_OUT) | FX_FD_EDGE(FX_OUT);
+	}
+	activate(park, rec, fd);
+}
+
+static long epoll_wait_ns(int epfd, struct epoll_event *events, int max,
+			  uint64_t timeout_ns)
+{
+	struct timespec ts = fx_timespec(timeout_ns);
+	long n;
+
+	if (timeout_ns == 0)
+		return sys(SYS_epoll_wait, epfd, (long)events, max, 0, 0);
+	n = sys(SYS_epoll_pwait2, epfd, (long)events, max,
+		timeout_ns == FX_NEVER ? 0 : (long)&ts, 0);
+	if (n == -ENOSYS || n == -EPERM) {
+		int ms = timeout_ns == FX_NEVER ? -1 :
+			 timeout_ns > FX_NS_PER_SEC * 1000 ?
+				 1000000 :
+				 (int)((timeout_ns + FX_NS_PER_MS - 1) /
+				       FX_NS_PER_MS);
+		n = sys(SYS_epoll_wait, epfd, (long)events, max, ms, 0);
+	}
+	return n;
+}
+
+int fx_park_wait(struct fx_park *park, uint64_t timeout_ns, bool *woken)
+{
+	struct epoll_event events[EVENTS_A_ROUND];
+	long n = epoll_wait_ns(park->epfd, events, EVENTS_A_ROUND, timeout_ns);
+
+	*woken = false;
+	if (n <= 0)
+		return 0;
+	lock(park);
+	/* Activation is a stack: backwards, so that the first comes first. */
+	for (long i = n; i-- > 0;) {
+		if (events[i].data.u64 == WAKE_TAG)
+			*woken = true;
+		else
+			note_edge(park, &events[i]);
+	}
+	unlock(park);
+	return (int)n;
+}
+
+uint32_t fx_park_next(struct fx_park *park)
+{
+	uint32_t index = FX_NO_ENTRY;
+
+	if (!__atomic_load_n(&park->active, __ATOMIC_RELAXED))
+		return FX_NO_ENTRY;
+	lock(park);
+	while (park->active && index == FX_NO_ENTRY) {
+		int fd = (int)park->active - 1;
+		struct fx_fdrec *rec = record(park, fd, false);
+
+		for (unsigned dir = FX_IN; dir <= FX_OUT; dir++) {
+			if (!rec->first[dir] ||
+			    !(rec->flags & (FX_FD_READY(dir) | FX_FD_HUP)))
+				continue;
+			index = rec->first[dir] - 1;
+			unpark(park, rec, dir, index);
+			break;
+		}
+		if (index == FX_NO_ENTRY) {
+			park->active = rec->next_active;
+			rec->flags &= (uint16_t)~FX_FD_ACTIVE;
+		}
+	}
+	unlock(park);
+	return index;
+}
+
+/* Looking again ---------------------------------------------------------- */
+
+static uint64_t due_in(struct fx_park *park, unsigned queue, uint32_t now,
+		       uint32_t after_ms)
+{
+	uint32_t index = park->oldest[queue];
+	int32_t left;
+
+	if (!index)
+		return FX_NEVER;
+	left = (int32_t)(beside(park, index - 1)->stamp_ms + after_ms - now);
+	return left <= 0 ? 0 : (uint64_t)left * FX_NS_PER_MS;
+}
+
+/* The timed queue is in no order; few programs use it. */
+static uint64_t timed_due_in(struct fx_park *park, uint32_t now)
+{
+	uint64_t least = FX_NEVER;
+
+	for (uint32_t i = park->oldest[FX_PARK_TIMED]; i;
+	     i = beside(park, i - 1)->newer) {
+		int32_t left = (int32_t)(beside(park, i - 1)->stamp_ms - now);
+		uint64_t ns = left <= 0 ? 0 : (uint64_t)left * FX_NS_PER_MS;
+
+		if (ns < least)
+			least = ns;
+	}
+	return least;
+}
+
+uint64_t fx_park_due(struct fx_park *park)
+{
+	uint64_t soon, later, timed;
+	uint32_t now;
+
+	if (!park->nr_parked)
+		return FX_NEVER;
+	now = fx_now_ms_coarse();
+	lock(park);
+	soon = due_in(park, FX_PARK_SOON, now, FX_PARK_CHECK_MS);
+	later = due_in(park, FX_PARK_LATER, now, FX_PARK_TRUST_MS);
+	timed = timed_due_in(park, now);
+	unlock(park);
+	soon = soon < later ? soon : later;
+	return soon < timed ? soon : timed;
+}
+
+/* SO_RCVTIMEO or SO_SNDTIMEO in milliseconds, 0 if there is none. */
+static uint32_t own_timeout_ms(const struct fx_fdrec *rec, int fd, unsigned dir)
+{
+	struct timeval tv = { 0, 0 };
+	uint32_t size = sizeof(tv);
+
+	if (rec->kind != FX_KIND_SOCKET ||
+	    sys(SYS_getsockopt, fd, SOL_SOCKET,
+		dir == FX_IN ? SO_RCVTIMEO : SO_SNDTIMEO, (long)&tv,
+		(long)&size))
+		return 0;
+	return (uint32_t)(tv.tv_sec * 1000 + (tv.tv_usec + 999) / 1000);
+}
+
+/* Is the registration still there? Not: another file has this number. */
+static long verify(struct fx_park *park, struct fx_fdrec *rec, int fd,
+		   unsigned dir)
+{
+	struct epoll_event ev = {
+		.events = EPOLLET | EPOLLRDHUP,
+		.data.u64 = (uint64_t)rec->generation << 32 | (uint32_t)fd,
+	};
+	long bad;
+
+	if (rec->flags & FX_FD_SET(FX_IN))
+		ev.events |= EPOLLIN;
+	if (rec->flags & FX_FD_SET(FX_OUT))
+		ev.events |= EPOLLOUT;
+	bad = sys(SYS_epoll_ctl, park->epfd, EPOLL_CTL_ADD, fd, (long)&ev, 0);
+	fx_count(park->counters, reverified);
+	if (bad == -EEXIST)
+		return 0;
+	rec->kind = FX_KIND_UNKNOWN;
+	rec->credit = 0;
+	rec->flags &= FX_FD_SET(FX_IN) | FX_FD_SET(FX_OUT) | FX_FD_ACTIVE;
+	if (!bad) { /* the set tells of its state; try it in any case */
+		rec->edges[dir]++;
+		rec->flags |= FX_FD_READY(dir);
+		activate(park, rec, fd);
+	}
+	return bad;
+}
+
+/* One entry that waited for long. Is it over? */
+static bool check_one(struct fx_park *park, uint32_t index, uint32_t now)
+{
+	struct flexsc_entry *call = fx_set_entry(park->set, index);
+	struct fx_beside *b = beside(park, index);
+	int fd = (int)b->fd;
+	unsigned dir = call_dir(park, call);
+	struct fx_fdrec *rec = record(park, fd, false);
+	uint32_t parked_ms = b->stamp_ms, timeout_ms;
+	int64_t result = -EAGAIN;
+	long bad;
+
+	if (b->queue != FX_PARK_TIMED) {
+		time_remove(park, index);
+		rec->flags &= (uint16_t)~FX_FD_BLOCKING;
+		bad = verify(park, rec, fd, dir);
+		rec->checked_ms = now | 1;
+		if (bad == -EBADF)
+			result = -EBADF;
+		else if (!nonblocking(rec, fd) || call->nr == SYS_connect) {
+			timeout_ms = own_timeout_ms(rec, fd, dir);
+			if (!timeout_ms)
+				return false;
+			time_append(park, FX_PARK_TIMED, index,
+				    parked_ms + timeout_ms);
+			return false;
+		}
+	}
+	unpark(park, rec, dir, index);
+	if (call->nr == SYS_connect)
+		result = result == -EBADF ? result : -EINPROGRESS;
+	call->ret = call->ret > 0 && call->nr != SYS_connect ? call->ret :
+							       result;
+	return true;
+}
+
+static uint32_t check_timed(struct fx_park *park, uint32_t now)
+{
+	for (uint32_t i = park->oldest[FX_PARK_TIMED]; i;) {
+		uint32_t next = beside(park, i - 1)->newer;
+
+		if ((int32_t)(beside(park, i - 1)->stamp_ms - now) <= 0 &&
+		    check_one(park, i - 1, now))
+			return i - 1;
+		i = next;
+	}
+	return FX_NO_ENTRY;
+}
+
+uint32_t fx_park_check(struct fx_park *park)
+{
+	static const uint32_t after_ms[] = { [FX_PARK_SOON] = FX_PARK_CHECK_MS,
+					     [FX_PARK_LATER] =
+						     FX_PARK_TRUST_MS };
+	uint32_t now, index = FX_NO_ENTRY;
+	unsigned budget = EVENTS_A_ROUND;
+
+	if (!park->nr_parked)
+		return FX_NO_ENTRY;
+	now = fx_now_ms_coarse();
+	lock(park);
+	for (unsigned q = FX_PARK_SOON; q <= FX_PARK_LATER; q++) {
+		while (budget-- && due_in(park, q, now, after_ms[q]) == 0) {
+			uint32_t i = park->oldest[q] - 1;
+
+			if (check_one(park, i, now)) {
+				index = i;
+				goto done;
+			}
+		}
+	}
+	index = check_timed(park, now);
+done:
+	unlock(park);
+	return index;
+}
+
+/* Cancelling and forgetting ---------------------------------------------- */
+
+bool fx_park_cancel(struct fx_park *park, uint32_t index)
+{
+	struct flexsc_entry *call = fx_set_entry(park->set, index);
+	bool parked;
+
+	lock(park);
+	parked = beside(park, index)->state == STATE_PARKED;
+	if (parked)
+		unpark(park, record(park, (int)beside(park, index)->fd, false),
+		       call_dir(park, call), index);
+	unlock(park);
+	return parked;
+}
+
+uint32_t fx_park_cancel_fd(struct fx_park *park, int fd)
+{
+	uint32_t index = FX_NO_ENTRY;
+	struct fx_fdrec *rec;
+
+	lock(park);
+	rec = record(park, fd, false);
+	for (unsigned dir = FX_IN; rec && dir <= FX_OUT; dir++) {
+		if (!rec->first[dir])
+			continue;
+		index = rec->first[dir] - 1;
+		unpark(park, rec, dir, index);
+		break;
+	}
+	unlock(park);
+	return index;
+}
+
+void fx_park_reset(struct fx_park *park, int fd, enum fx_kind kind, bool ours)
+{
+	struct fx_fdrec *rec;
+
+	lock(park);
+	rec = record(park, fd, kind != FX_KIND_UNKNOWN);
+	if (rec) {
+		rec->generation++;
+		rec->kind = (uint8_t)kind;
+		rec->credit = 0;
+		rec->checked_ms = 0;
+		/* Calls still parked keep their place and are looked at soon. */
+		rec->flags = (rec->flags & FX_FD_ACTIVE) |
+			     (ours ? FX_FD_OURS : 0);
+	}
+	unlock(park);
+}
+
+void fx_park_before(struct fx_park *park, const struct fx_call_desc *desc,
+		    const struct flexsc_entry *call)
+{
+	if ((desc->flags & FX_CALL_CLOSES) && desc->fd_arg >= 0)
+		fx_park_reset(park, (int)call->args[desc->fd_arg],
+			      FX_KIND_UNKNOWN, false);
+}
+
+void fx_park_after(struct fx_park *park, const struct fx_call_desc *desc,
+		   const struct flexsc_entry *call, int64_t ret)
+{
+	enum fx_kind kind = FX_KIND_UNKNOWN;
+
+	if (!(desc->flags & FX_CALL_NEWFD) || ret < 0)
+		return;
+	switch (call->nr) {
+	case SYS_open:
+	case SYS_openat:
+	case SYS_openat2:
+	case SYS_creat:
+	case SYS_memfd_create:
+		kind = FX_KIND_FILE;
+		break;
+	case SYS_socket:
+	case SYS_accept:
+	case SYS_accept4:
+		kind = FX_KIND_SOCKET;
+		break;
+	default:
+		break;
+	}
+	fx_park_reset(park, (int)ret, kind, call->nr == SYS_socket);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parking calls until their descriptor is ready, without a thread each: one
+ * edge-triggered epoll set, one record a descriptor, two queues a record.
+ *
+ * What is known of a descriptor is a hint that can be stale, because closes
+ * can happen unseen. So every wake-up retries the call, and a call parked for
+ * FX_PARK_CHECK_MS is looked at once more: is the descriptor still in the set
+ * (ENOENT: add it again), has it become O_NONBLOCK, has it a time-out of its
+ * own. A descriptor that passed lately is checked after FX_PARK_TRUST_MS.
+ *
+ * Lost wake-ups: an edge can arrive between a try that said "not ready" and
+ * the parking. Each record counts its edges per direction; the try notes the
+ * count first, and parking under another count says "try again".
+ *
+ * Locking: all functions may be called from any thread once `shared` is set;
+ * until then only the owner exists and no lock is taken. Nobody holds the
+ * lock across a system call that can sleep.
+ */
+#ifndef FX_ENGINE_PARK_H
+#define FX_ENGINE_PARK_H
+
+#include "base/futex.h"
+#include "engine/attempt.h"
+#include "engine/desc.h"
+#include "page/counters.h"
+#include "page/set.h"
+
+#define FX_PARK_CHECK_MS 10
+#define FX_PARK_TRUST_MS 500
+
+struct fx_fdrec;
+
+enum { FX_PARK_SOON = 1, FX_PARK_LATER, FX_PARK_TIMED, FX_PARK_QUEUES };
+
+struct fx_park {
+	struct fx_lock lock;
+	bool shared;
+	int epfd;
+	int wakefd; /* in the set: level-triggered, marks the owner's eventfd */
+	struct fx_set *set;
+	struct flexsc_counters *counters;
+	const struct fx_call_desc *table;
+	struct fx_fdrec **chunks;
+	uint32_t active; /* first descriptor + 1 with something to retry */
+	uint32_t oldest[FX_PARK_QUEUES], newest[FX_PARK_QUEUES]; /* index + 1 */
+	uint32_t nr_parked;
+};
+
+enum fx_parked {
+	FX_PARKED,
+	FX_PARK_RETRY, /* it became ready meanwhile */
+	FX_PARK_THREAD, /* nothing to wait for: needs a thread */
+	FX_PARK_FAILED, /* entry->ret is the result */
+};
+
+/* @wakefd: a descriptor whose readiness only ends fx_park_wait(), or -1. */
+int fx_park_init(struct fx_park *park, struct fx_set *set,
+		 const struct fx_call_desc *table,
+		 struct flexsc_counters *counters, int wakefd);
+void fx_park_fini(struct fx_park *park);
+
+/**
+ * fx_park_try - try a call whose class is FX_CALL_FD
+ * @seq: for fx_park_add()
+ *
+ * Does not even try when calls are waiting on the descriptor already, or when
+ * it is known not to be ready.
+ */
+enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
+			uint32_t *seq);
+
+/**
+ * fx_park_add - park an entry after fx_park_try() said so
+ * @chain: what follows it in its chain, or FX_NO_ENTRY
+ */
+enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq);
+
+/* Next entry to try again, taken out of its queue; FX_NO_ENTRY if none. */
+uint32_t fx_park_next(struct fx_park *park);
+
+/**
+ * fx_park_wait - ask the kernel what became ready
+ * @timeout_ns: 0 only looks; FX_NEVER no limit
+ *
+ * One thread at a time. Return: events seen; *@woken if wakefd was among
+ * them.
+ */
+int fx_park_wait(struct fx_park *park, uint64_t timeout_ns, bool *woken);
+
+/* Nanoseconds until fx_park_check() is due, FX_NEVER if it is not needed. */
+uint64_t fx_park_due(struct fx_park *park);
+
+/**
+ * fx_park_check - look again at calls that have been parked for long
+ *
+ * Return: an entry that is over (its ret is the result), or FX_NO_ENTRY when
+ * there is none at present. Call it until it says so.
+ */
+uint32_t fx_park_check(struct fx_park *park);
+
+/* Take a parked entry out; false if it is not parked. */
+bool fx_park_cancel(struct fx_park *park, uint32_t index);
+
+/* Take out one entry parked on @fd; FX_NO_ENTRY if none is left. */
+uint32_t fx_park_cancel_fd(struct fx_park *park, int fd);
+
+/* What a call is about to do, or did, to descriptors. */
+void fx_park_before(struct fx_park *park, const struct fx_call_desc *desc,
+		    const struct flexsc_entry *call);
+void fx_park_after(struct fx_park *park, const struct fx_call_desc *desc,
+		   const struct flexsc_entry *call, int64_t ret);
+
+/* Forget a descriptor's record: it is, or will be, another file. */
+void fx_park_reset(struct fx_park *park, int fd, enum fx_kind kind, bool ours);
+
+#endif /* FX_ENGINE_PARK_H */

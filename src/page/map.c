@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory of a page set and the descriptor that wakes its owner. Address
+ * space for the limit is reserved once, so nothing ever moves; the kernel
+ * gives memory to what is touched.
+ */
+#include "page/set.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static size_t page_align(size_t n)
+{
+	return (n + FLEXSC_PAGE_SIZE - 1) & ~(size_t)(FLEXSC_PAGE_SIZE - 1);
+}
+
+static void *map(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, size, MADV_DONTFORK);
+	return p;
+}
+
+/* Ring slots that a set of @max_entries can ever need: all segments. */
+static size_t ring_slots(uint32_t max_entries)
+{
+	size_t size = FLEXSC_RING_MIN, slots = size;
+
+	while (size < 2ull * max_entries) {
+		size *= 2;
+		slots += size;
+	}
+	return slots;
+}
+
+static void header_init(struct flexsc_set *shared, uint32_t max_entries)
+{
+	size_t slots = ring_slots(max_entries);
+
+	shared->magic = FLEXSC_MAGIC;
+	shared->version = FLEXSC_ABI_VERSION;
+	shared->max_entries = max_entries;
+	shared->sq_offset = FLEXSC_PAGE_SIZE;
+	shared->cq_offset = shared->sq_offset +
+			    page_align(slots * sizeof(uint32_t));
+	shared->entries_offset =
+		shared->cq_offset +
+		page_align(slots * sizeof(struct flexsc_completion));
+	memset(shared->sq_start, 0xff, sizeof(shared->sq_start));
+	memset(shared->cq_start, 0xff, sizeof(shared->cq_start));
+	shared->sq_start[0] = shared->cq_start[0] = 0;
+}
+
+int fx_set_init(struct fx_set *set, uint32_t max_entries)
+{
+	struct flexsc_set layout = { 0 };
+	uint32_t limit = FLEXSC_PAGE_ENTRIES;
+	char *base;
+
+	if (max_entries > FLEXSC_MAX_ENTRIES)
+		max_entries = FLEXSC_MAX_ENTRIES;
+	while (limit < max_entries)
+		limit *= 2;
+	memset(set, 0, sizeof(*set));
+	header_init(&layout, limit);
+	set->map_size = layout.entries_offset +
+			(size_t)limit * FLEXSC_ENTRY_SIZE;
+	set->beside_size = page_align(limit * sizeof(struct fx_beside));
+
+	base = map(set->map_size);
+	if (!base)
+		return -ENOMEM;
+	set->beside = map(set->beside_size);
+	if (!set->beside)
+		goto unmap;
+	set->owner_eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (set->owner_eventfd < 0)
+		goto unmap_beside;
+
+	set->shared = (struct flexsc_set *)base;
+	memcpy(set->shared, &layout, sizeof(layout));
+	set->sq = (uint32_t *)(base + layout.sq_offset);
+	set->cq = (struct flexsc_completion *)(base + layout.cq_offset);
+	set->entries = (struct flexsc_entry *)(base + layout.entries_offset);
+	set->max_entries = limit;
+	set->free_head = FX_NO_ENTRY;
+	fx_ring_view_set(&set->sq_view, 0);
+	fx_ring_view_set(&set->cq_view, 0);
+	return 0;
+
+unmap_beside:
+	munmap(set->beside, set->beside_size);
+unmap:
+	munmap(base, set->map_size);
+	return set->beside ? -EMFILE : -ENOMEM;
+}
+
+void fx_set_fini(struct fx_set *set)
+{
+	close(set->owner_eventfd);
+	munmap(set->beside, set->beside_size);
+	munmap(set->shared, set->map_size);
+}
+
+void fx_set_abandon(struct fx_set *set)
+{
+	/* DONTFORK: there is nothing mapped here, only the descriptor. */
+	close(set->owner_eventfd);
+}
+
+void fx_set_wake_owner(struct fx_set *set)
+{
+	static const uint64_t one = 1;
+
+	if (fx_exchange(&set->shared->owner_sleeping, 0u)) {
+		int saved = errno;
+		ssize_t n = write(set->owner_eventfd, &one, sizeof(one));
+
+		(void)n;
+		errno = saved;
+	}
+}
+
+void fx_set_owner_awake(struct fx_set *set)
+{
+	/*
+	 * Whoever cleared the flag before us wrote, or is about to write, the
+	 * eventfd: a late write costs one empty wake-up, never a lost one.
+	 */
+	fx_exchange(&set->shared->owner_sleeping, 0u);
+}

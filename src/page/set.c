@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The half of a page set that is not on the hottest path: taking, cancelling,
+ * reaping, growing, sleeping. It knows nothing of what a call means, and no
+ * mapping (page/map.c), so that the interleaving checker can run it.
+ */
+#include "page/set.h"
+
+void fx_worker_view_init(struct fx_worker_view *view)
+{
+	fx_ring_view_set(&view->sq, 0);
+	fx_ring_view_set(&view->cq, 0);
+}
+
+bool fx_set_grow(struct fx_set *set)
+{
+	uint32_t before = set->nr_entries;
+	uint32_t after = before + FLEXSC_PAGE_ENTRIES;
+	struct flexsc_set *shared = set->shared;
+
+	if (after > set->max_entries)
+		return false;
+	if (2 * after > set->sq_view.mask + 1) {
+		uint32_t next = set->sq_view.segment + 1;
+
+		/* Order: before any entry of the new page is published. */
+		fx_store_release(&shared->sq_start[next], set->sq_tail);
+		fx_store_release(&shared->cq_start[next],
+				 set->cq_head + 2ull * before);
+		fx_ring_view_move(&set->sq_view, shared->sq_start,
+				  set->sq_tail);
+		fx_ring_view_move(&set->cq_view, shared->cq_start,
+				  set->cq_head);
+	}
+	for (uint32_t i = after; i-- > before;) {
+		set->beside[i].cookie = set->free_head;
+		set->free_head = i;
+	}
+	set->nr_entries = after;
+	fx_store_release(&shared->nr_entries, after);
+	return true;
+}
+
+void fx_set_publish_chain(struct fx_set *set, const uint32_t *indices,
+			  unsigned nr)
+{
+	uint64_t first = set->sq_tail;
+
+	for (unsigned i = 0; i < nr; i++)
+		fx_store_release(&set->entries[indices[i]].status,
+				 FLEXSC_SUBMITTED);
+	for (unsigned i = nr; i-- > 0;) {
+		uint64_t position = first + i;
+
+		fx_store_release(
+			&set->sq[fx_ring_slot(&set->sq_view, position)],
+			fx_sq_tag(&set->sq_view, position) | indices[i]);
+	}
+	set->sq_tail = first + nr;
+}
+
+/* The slot at @position, or 0 if it is not filled yet. */
+static uint32_t peek(struct fx_set *set, struct fx_ring_view *view,
+		     uint64_t position)
+{
+	uint32_t value;
+
+	fx_ring_view_move(view, set->shared->sq_start, position);
+	value = fx_load_acquire(&set->sq[fx_ring_slot(view, position)]);
+	return (value & FX_SQ_TAG_MASK) == fx_sq_tag(view, position) ? value : 0;
+}
+
+/*
+ * Read a whole chain from @position on. What is read may be stale or torn if
+ * another consumer was faster; the caller's compare-and-swap on sq_head tells.
+ */
+static int peek_chain(struct fx_set *set, struct fx_worker_view *view,
+		      uint64_t position, uint32_t value, uint32_t *indices)
+{
+	unsigned nr = 0;
+
+	for (;;) {
+		uint32_t index = value & FLEXSC_S_INDEX;
+
+		indices[nr++] = index;
+		if (!(fx_load_relaxed(&set->entries[index].flags) &
+		      FLEXSC_F_LINK) ||
+		    nr == FLEXSC_MAX_CHAIN)
+			return (int)nr;
+		value = peek(set, &view->sq, position + nr);
+		if (!value)
+			return 0;
+	}
+}
+
+int fx_set_take(struct fx_set *set, struct fx_worker_view *view,
+		uint32_t *indices,
+		bool (*wanted)(const struct flexsc_entry *entry, void *arg),
+		void *arg)
+{
+	struct flexsc_set *shared = set->shared;
+	uint64_t head = fx_load_acquire(&shared->sq_head);
+
+	for (;;) {
+		struct fx_ring_view at_head;
+		uint32_t value = peek(set, &view->sq, head);
+		int nr;
+
+		if (!value)
+			return 0;
+		at_head = view->sq;
+		if (value & FLEXSC_S_CANCEL) {
+			indices[0] = value & FLEXSC_S_INDEX;
+			nr = -1;
+		} else {
+			nr = peek_chain(set, view, head, value, indices);
+			/* Lost the head to somebody: start over there. */
+			if (nr == 0) {
+				uint64_t now = fx_load_acquire(&shared->sq_head);
+
+				view->sq = at_head;
+				if (now == head)
+					return 0;
+				head = now;
+				continue;
+			}
+			if (wanted &&
+			    !wanted(&set->entries[indices[0]], arg)) {
+				view->sq = at_head;
+				return 0;
+			}
+		}
+		if (fx_cas(&shared->sq_head, &head,
+			   head + (nr < 0 ? 1 : (uint64_t)nr)))
+			return nr;
+		/* The view may have run ahead into a segment head is not in. */
+		view->sq = at_head;
+	}
+}
+
+bool fx_set_has_work(struct fx_set *set, struct fx_worker_view *view)
+{
+	return peek(set, &view->sq, fx_load_acquire(&set->shared->sq_head)) != 0;
+}
+
+enum fx_cancel fx_set_cancel(struct fx_set *set, uint32_t index)
+{
+	uint32_t *status = &set->entries[index].status;
+	uint32_t expected = FLEXSC_SUBMITTED;
+
+	if (set->beside[index].cancelled)
+		return FX_CANCEL_DONE;
+	if (fx_cas(status, &expected, FLEXSC_CANCEL)) {
+		set->beside[index].cancelled = 1;
+		return FX_CANCEL_BEFORE;
+	}
+	if (expected == FLEXSC_BUSY &&
+	    fx_cas(status, &expected, FLEXSC_CANCEL)) {
+		set->beside[index].cancelled = 1;
+		return FX_CANCEL_BUSY;
+	}
+	return FX_CANCEL_DONE;
+}
+
+void fx_set_notify(struct fx_set *set, uint32_t index)
+{
+	set->beside[index].pending++;
+	fx_set_push(set, index | FLEXSC_S_CANCEL);
+}
+
+unsigned fx_set_reap(struct fx_set *set, struct fx_done *out, unsigned max)
+{
+	unsigned nr = 0;
+
+	while (nr < max && fx_set_has_completion(set)) {
+		struct flexsc_completion *slot =
+			&set->cq[fx_ring_slot(&set->cq_view, set->cq_head)];
+		uint64_t word = fx_load_relaxed(&slot->word);
+		uint32_t index = (uint32_t)(word & FLEXSC_C_INDEX);
+		struct fx_beside *beside = &set->beside[index];
+
+		set->cq_head++;
+		if (!(word & FLEXSC_C_NOTICE)) {
+			out[nr].cookie = beside->cookie;
+			out[nr++].ret = fx_load_relaxed(&slot->ret);
+		}
+		if (--beside->pending == 0)
+			fx_set_recycle(set, index);
+	}
+	return nr;
+}
+
+bool fx_set_owner_sleep(struct fx_set *set)
+{
+	uint32_t *flag = &set->shared->owner_sleeping;
+
+	fx_store_relaxed(flag, 1u);
+	fx_barrier_heavy();
+	if (!fx_set_has_completion(set))
+		return true;
+	fx_set_owner_awake(set);
+	return false;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Page sets: claiming entries, publishing them, taking them over, completing
+ * them, reaping them. States and rings are described in <linux/flexsc.h>.
+ *
+ * Three parties:
+ *  - the owner claims, publishes, cancels and reaps; one thread at a time;
+ *  - consumers (syscall threads, and the owner when it helps) take
+ *    submissions and complete them;
+ *  - whoever sleeps announces it (owner_sleeping, engine_sleeping) and looks
+ *    once more behind fx_barrier_heavy(); the other side looks at the flag
+ *    behind fx_barrier_light() after each publication.
+ *
+ * Neither post nor reap has a locked instruction or a full fence.
+ */
+#ifndef FX_PAGE_SET_H
+#define FX_PAGE_SET_H
+
+#include "base/barrier.h"
+#include "base/types.h"
+#include "page/ring.h"
+
+#define FX_NO_ENTRY UINT32_MAX
+
+/*
+ * Beside each entry, not shared with the kernel.
+ * Key: O owner only; E the engine that owns the entry, under its own lock.
+ */
+struct fx_beside {
+	uint64_t cookie; /* O: the poster's; next free index while FREE */
+	uint32_t chain; /* E: next entry of the chain, or FX_NO_ENTRY */
+	uint32_t next, prev; /* E: queue of its descriptor */
+	uint32_t older, newer; /* E: queue by time of parking */
+	uint32_t stamp_ms; /* E: when it was parked */
+	uint32_t fd; /* E: descriptor it is parked on */
+	uint8_t pending; /* O: records still to come on the completion ring */
+	uint8_t cancelled; /* O: a cancel was asked for */
+	uint8_t queue; /* E: which queue by time; 0 none */
+	uint8_t state; /* E: the engine's own */
+};
+
+/* What the owner reaps. */
+struct fx_done {
+	uint64_t cookie;
+	int64_t ret;
+};
+
+struct fx_set {
+	/* Read-mostly, for all parties. */
+	struct flexsc_set *shared;
+	struct flexsc_entry *entries;
+	uint32_t *sq;
+	struct flexsc_completion *cq;
+	struct fx_beside *beside;
+	int owner_eventfd; /* written to wake the owner */
+	uint32_t max_entries;
+
+	/* Owner only. */
+	uint64_t sq_tail __attribute__((aligned(FX_CACHE_LINE)));
+	struct fx_ring_view sq_view;
+	uint64_t cq_head;
+	struct fx_ring_view cq_view;
+	uint32_t free_head;
+	uint32_t nr_entries;
+	uint32_t nr_claimed;
+	size_t map_size;
+	size_t beside_size;
+};
+
+/* One consumer's or producer's private views of a set. */
+struct fx_worker_view {
+	struct fx_ring_view sq;
+	struct fx_ring_view cq;
+};
+
+/**
+ * fx_set_init - map a page set
+ * @set:         caller's memory
+ * @max_entries: limit of outstanding entries, 64 to FLEXSC_MAX_ENTRIES;
+ *               rounded up to a power of two
+ *
+ * Address space for the limit is reserved, memory is touched as it is used.
+ * The mapping is not inherited by fork.
+ *
+ * Return: 0, -ENOMEM, -EMFILE.
+ */
+int fx_set_init(struct fx_set *set, uint32_t max_entries);
+void fx_set_fini(struct fx_set *set);
+
+/* In a forked child: give up what the parent's set left behind here. */
+void fx_set_abandon(struct fx_set *set);
+
+void fx_worker_view_init(struct fx_worker_view *view);
+
+/* Slow half of fx_set_claim(): add a page. Returns false at the limit. */
+bool fx_set_grow(struct fx_set *set);
+
+static inline struct flexsc_entry *fx_set_entry(const struct fx_set *set,
+						uint32_t index)
+{
+	return &set->entries[index];
+}
+
+/**
+ * fx_set_claim - take a free entry
+ *
+ * Context: owner.
+ * Return: its index, or FX_NO_ENTRY at the limit.
+ */
+static inline uint32_t fx_set_claim(struct fx_set *set)
+{
+	uint32_t index = set->free_head;
+
+	if (fx_unlikely(index == FX_NO_ENTRY)) {
+		if (!fx_set_grow(set))
+			return FX_NO_ENTRY;
+		index = set->free_head;
+	}
+	set->free_head = (uint32_t)set->beside[index].cookie;
+	set->nr_claimed++;
+	return index;
+}
+
+/* Back to FREE; only for an entry that was reaped or never published. */
+static inline void fx_set_recycle(struct fx_set *set, uint32_t index)
+{
+	fx_store_relaxed(&set->entries[index].status, FLEXSC_FREE);
+	set->beside[index].cookie = set->free_head;
+	set->free_head = index;
+	set->nr_claimed--;
+}
+
+/**
+ * fx_set_fill - write a call into a claimed entry
+ * @call: private memory; its status and result are not looked at
+ */
+static inline void fx_set_fill(struct fx_set *set, uint32_t index,
+			       const struct flexsc_entry *call, uint64_t cookie)
+{
+	struct flexsc_entry *entry = &set->entries[index];
+	struct fx_beside *beside = &set->beside[index];
+
+	for (unsigned i = 0; i < call->nr_args; i++)
+		entry->args[i] = call->args[i];
+	entry->nr = call->nr;
+	entry->nr_args = call->nr_args;
+	entry->flags = call->flags;
+	beside->cookie = cookie;
+	beside->pending = 1;
+	beside->cancelled = 0;
+}
+
+/**
+ * fx_set_publish - put filled entries on the submission ring
+ * @indices: the calls of one chain in order (LINK set on all but the last),
+ *           or one entry
+ *
+ * Context: owner. Order: the stores of the entries come before their status,
+ * the statuses before the slots, the first slot last; a consumer acquires
+ * through that slot. The caller looks at engine_sleeping afterwards, behind
+ * fx_barrier_light().
+ */
+void fx_set_publish_chain(struct fx_set *set, const uint32_t *indices,
+			  unsigned nr);
+
+static inline void fx_set_push(struct fx_set *set, uint32_t value)
+{
+	uint64_t position = set->sq_tail;
+
+	/* The owner grows the ring, so its view is the newest segment. */
+	fx_store_release(&set->sq[fx_ring_slot(&set->sq_view, position)],
+			 fx_sq_tag(&set->sq_view, position) | value);
+	set->sq_tail = position + 1;
+}
+
+static inline void fx_set_publish(struct fx_set *set, uint32_t index)
+{
+	fx_store_release(&set->entries[index].status, FLEXSC_SUBMITTED);
+	fx_set_push(set, index);
+}
+
+/**
+ * fx_set_take - take the next submission
+ * @indices: room for FLEXSC_MAX_CHAIN
+ * @wanted:  asked about the first entry before it is taken; NULL takes all
+ *
+ * Context: any consumer; @view is its own.
+ * Return: number of entries (a chain comes whole), 0 if nothing was there or
+ * it was not wanted, or -1 for a cancel notice with indices[0] set; a notice
+ * must be answered with fx_set_acknowledge().
+ */
+int fx_set_take(struct fx_set *set, struct fx_worker_view *view,
+		uint32_t *indices,
+		bool (*wanted)(const struct flexsc_entry *entry, void *arg),
+		void *arg);
+
+/* Anything on the submission ring? For the last look before sleeping. */
+bool fx_set_has_work(struct fx_set *set, struct fx_worker_view *view);
+
+/**
+ * fx_set_own - SUBMITTED to BUSY
+ *
+ * Return: false if the entry was cancelled first: complete it unexecuted.
+ */
+static inline bool fx_set_own(struct fx_set *set, uint32_t index)
+{
+	uint32_t expected = FLEXSC_SUBMITTED;
+
+	return fx_cas(&set->entries[index].status, &expected, FLEXSC_BUSY);
+}
+
+static inline bool fx_set_cancel_wanted(struct fx_set *set, uint32_t index)
+{
+	return fx_load_acquire(&set->entries[index].status) == FLEXSC_CANCEL;
+}
+
+/* Completion without the look at the owner's sleep flag; see below. */
+static inline void fx_set_put(struct fx_set *set, struct fx_worker_view *view,
+			      uint64_t what, int64_t ret)
+{
+	uint64_t position = fx_fetch_add(&set->shared->cq_tail, 1);
+	struct flexsc_completion *slot;
+
+	fx_ring_view_move(&view->cq, set->shared->cq_start, position);
+	slot = &set->cq[fx_ring_slot(&view->cq, position)];
+	fx_store_relaxed(&slot->ret, ret);
+	fx_store_release(&slot->word, fx_cq_tag(&view->cq, position) | what);
+}
+
+/* Wake the owner if it announced that it sleeps. */
+void fx_set_wake_owner(struct fx_set *set);
+
+static inline void fx_set_look_at_owner(struct fx_set *set)
+{
+	fx_barrier_light();
+	if (fx_unlikely(fx_load_relaxed(&set->shared->owner_sleeping)))
+		fx_set_wake_owner(set);
+}
+
+/**
+ * fx_set_complete - result, DONE, slot, then the owner's sleep flag
+ *
+ * Context: the engine that owns the entry, once an entry. Afterwards the
+ * entry is the owner's.
+ */
+static inline void fx_set_complete(struct fx_set *set,
+				   struct fx_worker_view *view, uint32_t index,
+				   int64_t ret)
+{
+	struct flexsc_entry *entry = &set->entries[index];
+
+	fx_store_relaxed(&entry->ret, ret);
+	fx_store_release(&entry->status, FLEXSC_DONE);
+	fx_set_put(set, view, index, ret);
+	fx_set_look_at_owner(set);
+}
+
+/* Answer a cancel notice after having acted on it. */
+static inline void fx_set_acknowledge(struct fx_set *set,
+				      struct fx_worker_view *view,
+				      uint32_t index)
+{
+	fx_set_put(set, view, index | FLEXSC_C_NOTICE, 0);
+	fx_set_look_at_owner(set);
+}
+
+enum fx_cancel {
+	FX_CANCEL_DONE, /* too late: its completion is on the way */
+	FX_CANCEL_BEFORE, /* not begun: its consumer will see the request */
+	FX_CANCEL_BUSY, /* begun: the engine must be told */
+};
+
+/**
+ * fx_set_cancel - ask that an entry ends
+ *
+ * Context: owner; once an entry (later ones return FX_CANCEL_DONE).
+ */
+enum fx_cancel fx_set_cancel(struct fx_set *set, uint32_t index);
+
+/* Put the cancel notice of a BUSY entry on the submission ring. */
+void fx_set_notify(struct fx_set *set, uint32_t index);
+
+/**
+ * fx_set_reap - take completions
+ *
+ * Context: owner. Entries whose last record was seen are recycled.
+ * Return: how many of @out were filled, at most @max.
+ */
+unsigned fx_set_reap(struct fx_set *set, struct fx_done *out, unsigned max);
+
+static inline bool fx_set_has_completion(struct fx_set *set)
+{
+	uint64_t position = set->cq_head;
+
+	if (fx_unlikely(position >= set->cq_view.until))
+		fx_ring_view_move(&set->cq_view, set->shared->cq_start,
+				  position);
+	return (fx_load_acquire(&set->cq[fx_ring_slot(&set->cq_view, position)]
+					 .word) &
+		FX_CQ_TAG_MASK) == fx_cq_tag(&set->cq_view, position);
+}
+
+/**
+ * fx_set_owner_sleep - announce that the owner is about to sleep
+ *
+ * Return: true if it may sleep on its eventfd; false if something completed
+ * meanwhile (the announcement is taken back).
+ */
+bool fx_set_owner_sleep(struct fx_set *set);
+
+/* The owner is awake again; drains a wake-up that came too late. */
+void fx_set_owner_awake(struct fx_set *set);
+
+#endif /* FX_PAGE_SET_H */
