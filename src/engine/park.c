@@ -334,6 +334,13 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 		out = FX_PARK_THREAD;
 		goto done;
 	}
+	/* Pairs with the cancel, which marks first and looks here second. */
+	if (fx_set_cancel_wanted(park->set, index)) {
+		if (call->ret <= 0)
+			call->ret = -ECANCELED;
+		out = FX_PARK_FAILED;
+		goto done;
+	}
 	if (rec->edges[dir] != (uint16_t)seq && !rec->first[dir]) {
 		out = FX_PARK_RETRY;
 		goto done;
@@ -427,6 +434,13 @@ int fx_park_wait(struct fx_park *park, uint64_t timeout_ns, bool *woken)
 	}
 	unlock(park);
 	return (int)n;
+}
+
+void fx_park_poke(struct fx_park *park)
+{
+	static const uint64_t one = 1;
+
+	sys(SYS_write, park->wakefd, (long)&one, sizeof(one), 0, 0);
 }
 
 uint32_t fx_park_next(struct fx_park *park)

@@ -62,7 +62,7 @@ void fx_park_fini(struct fx_park *park);
 
 /**
  * fx_park_try - try a call whose class is FX_CALL_FD
- * @seq: for fx_park_add()
+ * @seq: edges seen so far, for fx_park_add()
  *
  * Does not even try when calls are waiting on the descriptor already, or when
  * it is known not to be ready.
@@ -70,10 +70,7 @@ void fx_park_fini(struct fx_park *park);
 enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
 			uint32_t *seq);
 
-/**
- * fx_park_add - park an entry after fx_park_try() said so
- * @chain: what follows it in its chain, or FX_NO_ENTRY
- */
+/* Park an entry after fx_park_try() said so. */
 enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq);
 
 /* Next entry to try again, taken out of its queue; FX_NO_ENTRY if none. */
@@ -98,6 +95,9 @@ uint64_t fx_park_due(struct fx_park *park);
  * there is none at present. Call it until it says so.
  */
 uint32_t fx_park_check(struct fx_park *park);
+
+/* End another thread's fx_park_wait(). */
+void fx_park_poke(struct fx_park *park);
 
 /* Take a parked entry out; false if it is not parked. */
 bool fx_park_cancel(struct fx_park *park, uint32_t index);

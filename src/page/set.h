@@ -28,9 +28,9 @@
  */
 struct fx_beside {
 	uint64_t cookie; /* O: the poster's; next free index while FREE */
-	uint32_t chain; /* E: next entry of the chain, or FX_NO_ENTRY */
-	uint32_t next, prev; /* E: queue of its descriptor */
-	uint32_t older, newer; /* E: queue by time of parking */
+	uint32_t chain; /* E: next entry of the chain + 1 */
+	uint32_t next, prev; /* E: the queue it is in, index + 1 */
+	uint32_t older, newer; /* E: queue by time of parking, index + 1 */
 	uint32_t stamp_ms; /* E: when it was parked */
 	uint32_t fd; /* E: descriptor it is parked on */
 	uint8_t pending; /* O: records still to come on the completion ring */
@@ -146,6 +146,7 @@ static inline void fx_set_fill(struct fx_set *set, uint32_t index,
 	entry->nr_args = call->nr_args;
 	entry->flags = call->flags;
 	beside->cookie = cookie;
+	beside->chain = 0;
 	beside->pending = 1;
 	beside->cancelled = 0;
 }

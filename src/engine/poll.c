@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Engine poll: the owner's own thread tries every call without blocking, and
+ * parks it on an epoll set when its descriptor is not ready. What can block
+ * on anything else goes to the bounded pool. Works everywhere; no thread
+ * exists until the first call that needs one.
+ */
+#include "arch/arch.h"
+#include "engine/engine.h"
+#include "engine/engines.h"
+#include "engine/run.h"
+
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Looking at the kernel costs a crossing: an idle poll asks now and then. */
+#define IDLE_LOOKS 32
+
+struct poll_engine {
+	struct fx_engine base;
+	struct fx_runner runner;
+	struct fx_park park;
+	struct fx_pool pool;
+	struct fx_cost cost;
+	struct fx_local local;
+	enum fx_try verdict; /* of the attempt before a post */
+	uint32_t seq;
+	uint32_t idle_looks; /* empty looks in a row, nothing posted since */
+};
+
+static struct poll_engine *of(struct fx_engine *engine)
+{
+	return fx_container_of(engine, struct poll_engine, base);
+}
+
+static void owner_complete(struct fx_runner *runner, uint32_t index, int64_t ret)
+{
+	struct poll_engine *e =
+		fx_container_of(runner, struct poll_engine, runner);
+
+	fx_local_add(&e->local, runner->set, index, ret);
+}
+
+static bool poll_usable(char *reason, size_t size)
+{
+	snprintf(reason, size,
+		 "works on every Linux; no thread per call, no spinning");
+	return true;
+}
+
+static int poll_new(struct fx_engine **engine,
+		    const struct fx_engine_config *config)
+{
+	struct poll_engine *e = calloc(1, sizeof(*e));
+	int bad;
+
+	if (!e)
+		return -ENOMEM;
+	fx_engine_setup(&e->base, &fx_engine_poll, config);
+	bad = fx_park_init(&e->park, config->set, config->table,
+			   config->counters, config->set->owner_eventfd);
+	if (bad) {
+		free(e);
+		return bad;
+	}
+	e->runner = (struct fx_runner){
+		.set = config->set,
+		.park = &e->park,
+		.pool = &e->pool,
+		.cost = &e->cost,
+		.table = config->table,
+		.owner = true,
+		.complete = owner_complete,
+	};
+	fx_pool_init(&e->pool, config->set, &e->runner, config->counters,
+		     config->max_threads);
+	*engine = &e->base;
+	return 0;
+}
+
+static void poll_free(struct fx_engine *engine)
+{
+	struct poll_engine *e = of(engine);
+
+	fx_pool_fini(&e->pool);
+	fx_park_fini(&e->park);
+	free(e);
+}
+
+static void poll_abandon(struct fx_engine *engine)
+{
+	struct poll_engine *e = of(engine);
+
+	/* The threads are the parent's; the child's copy only has memory. */
+	fx_pool_abandon(&e->pool);
+	fx_park_fini(&e->park);
+	free(e);
+}
+
+static bool poll_attempt(struct fx_engine *engine, struct flexsc_entry *call)
+{
+	struct poll_engine *e = of(engine);
+	const struct fx_call_desc *desc = fx_engine_desc(engine, call->nr);
+
+	e->verdict = FX_TRY_THREAD;
+	e->idle_looks = 0;
+	switch ((enum fx_call_class)desc->call_class) {
+	case FX_CALL_FD:
+		e->verdict = fx_park_try(&e->park, call, &e->seq);
+		if (e->verdict != FX_TRY_DONE)
+			return false;
+		break;
+	case FX_CALL_NEVER:
+		call->ret = fx_call_raw(call);
+		break;
+	case FX_CALL_DISK:
+		if (fx_cost_slow(&e->cost, call->nr))
+			return false;
+		call->ret = fx_run_disk(&e->cost, &e->park, desc, call, true);
+		return true;
+	case FX_CALL_WAIT:
+		return false;
+	default:
+		call->ret = fx_run_refused(desc);
+		return true;
+	}
+	if (desc->flags & FX_CALL_NEWFD)
+		fx_park_after(&e->park, desc, call, call->ret);
+	return true;
+}
+
+/* One entry, right after its attempt said what it needs. */
+static void post_one(struct poll_engine *e, uint32_t index)
+{
+	struct flexsc_entry *entry = fx_set_entry(e->base.set, index);
+
+	if (e->verdict == FX_TRY_PARK) {
+		fx_store_relaxed(&entry->status, FLEXSC_BUSY);
+		switch (fx_park_add(&e->park, index, e->seq)) {
+		case FX_PARKED:
+			return;
+		case FX_PARK_FAILED:
+			owner_complete(&e->runner, index, entry->ret);
+			return;
+		case FX_PARK_RETRY:
+			fx_run(&e->runner, index);
+			return;
+		case FX_PARK_THREAD:
+			fx_count(e->base.counters, fallbacks);
+			break;
+		}
+	}
+	fx_count(e->base.counters, handed_over);
+	fx_pool_push(&e->pool, index);
+}
+
+static void poll_post(struct fx_engine *engine, const uint32_t *indices,
+		      unsigned nr)
+{
+	struct poll_engine *e = of(engine);
+	struct fx_set *set = engine->set;
+
+	for (unsigned i = 0; i < nr; i++)
+		fx_store_relaxed(&fx_set_entry(set, indices[i])->status,
+				 FLEXSC_SUBMITTED);
+	if (nr == 1) {
+		post_one(e, indices[0]);
+		return;
+	}
+	fx_run_link(set, indices, nr);
+	fx_run(&e->runner, indices[0]);
+}
+
+static void poll_flush(struct fx_engine *engine)
+{
+	(void)engine; /* every posting was acted on at once */
+}
+
+static unsigned poll_reap(struct fx_engine *engine, struct fx_done *out,
+			  unsigned max)
+{
+	struct poll_engine *e = of(engine);
+	unsigned nr;
+	uint32_t index;
+
+	/* Retrying is the work here: as much of it as will be reaped. */
+	for (unsigned i = 0; i < max; i++) {
+		index = fx_park_next(&e->park);
+		if (index == FX_NO_ENTRY)
+			break;
+		fx_run(&e->runner, index);
+	}
+	nr = fx_local_reap(&e->local, engine->set, out, max);
+	return nr + fx_set_reap(engine->set, out + nr, max - nr);
+}
+
+static void check_parked(struct poll_engine *e)
+{
+	uint32_t index;
+
+	while ((index = fx_park_check(&e->park)) != FX_NO_ENTRY)
+		fx_run_over(&e->runner, index,
+			    fx_set_entry(e->base.set, index)->ret);
+}
+
+static void drain(int eventfd)
+{
+	uint64_t n;
+
+	fx_arch_syscall(SYS_read, eventfd, (long)&n, sizeof(n), 0, 0, 0);
+}
+
+static void poll_wait(struct fx_engine *engine, uint64_t timeout_ns)
+{
+	struct poll_engine *e = of(engine);
+	bool busy = false, woken;
+	uint64_t due;
+	int n;
+
+	if (e->local.first || e->park.active)
+		return;
+	if (timeout_ns == 0 && e->idle_looks++ % IDLE_LOOKS)
+		return;
+	if (timeout_ns) {
+		due = fx_park_due(&e->park);
+		if (due < timeout_ns)
+			timeout_ns = due;
+		busy = fx_pool_busy(&e->pool);
+		if (busy && !fx_set_owner_sleep(engine->set))
+			return;
+		if (fx_pool_stalled(&e->pool))
+			fx_count(engine->counters, stalls);
+		fx_count(engine->counters, sleeps);
+	}
+	n = fx_park_wait(&e->park, timeout_ns, &woken);
+	if (busy)
+		fx_set_owner_awake(engine->set);
+	if (woken)
+		drain(engine->set->owner_eventfd);
+	if (n > 0)
+		e->idle_looks = 0;
+	check_parked(e);
+}
+
+static void poll_interrupt(struct fx_engine *engine)
+{
+	fx_park_poke(&of(engine)->park);
+}
+
+static int poll_cancel(struct fx_engine *engine, uint32_t index)
+{
+	struct poll_engine *e = of(engine);
+	struct flexsc_entry *entry = fx_set_entry(engine->set, index);
+
+	if (fx_set_cancel(engine->set, index) == FX_CANCEL_DONE)
+		return -EALREADY;
+	if (fx_park_cancel(&e->park, index) || fx_pool_cancel(&e->pool, index))
+		fx_run_over(&e->runner, index,
+			    entry->ret > 0 && entry->nr != SYS_connect ?
+				    entry->ret : -ECANCELED);
+	return 0;
+}
+
+static void poll_closing(struct fx_engine *engine, int fd)
+{
+	struct poll_engine *e = of(engine);
+	uint32_t index;
+
+	while ((index = fx_park_cancel_fd(&e->park, fd)) != FX_NO_ENTRY)
+		fx_run_over(&e->runner, index, -ECANCELED);
+	fx_park_reset(&e->park, fd, FX_KIND_UNKNOWN, false);
+}
+
+static int poll_fd(struct fx_engine *engine)
+{
+	return of(engine)->park.epfd;
+}
+
+static bool poll_arm(struct fx_engine *engine)
+{
+	struct poll_engine *e = of(engine);
+
+	if (e->local.first || e->park.active)
+		return false;
+	return !fx_pool_busy(&e->pool) || fx_set_owner_sleep(engine->set);
+}
+
+const struct fx_engine_ops fx_engine_poll = {
+	.name = "poll",
+	.summary = "descriptor calls tried at once, parked on epoll",
+	.usable = poll_usable,
+	.new = poll_new,
+	.free = poll_free,
+	.abandon = poll_abandon,
+	.attempt = poll_attempt,
+	.post = poll_post,
+	.flush = poll_flush,
+	.reap = poll_reap,
+	.wait = poll_wait,
+	.interrupt = poll_interrupt,
+	.cancel = poll_cancel,
+	.closing = poll_closing,
+	.fd = poll_fd,
+	.arm = poll_arm,
+};

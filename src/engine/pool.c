@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/* Syscall threads that sleep until there is a blocking call to carry out. */
+#include "engine/pool.h"
+
+#include "arch/arch.h"
+#include "base/clock.h"
+#include "engine/attempt.h"
+#include "engine/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define STACK_BYTES (128 * 1024)
+
+struct fx_worker {
+	struct fx_runner runner; /* first: the runner's functions cast back */
+	struct fx_pool *pool;
+	struct fx_worker *next; /* all workers */
+	struct fx_worker *next_idle;
+	pthread_t thread;
+	pid_t tid;
+	struct fx_worker_view view;
+	uint32_t wake; /* futex: 1 when taken from the idle stack */
+	uint32_t calling; /* under the lock: entry + 1 inside a call */
+	uint32_t interrupt; /* set under the lock before the signal is sent */
+	uint32_t arrived; /* set by the handler */
+};
+
+static __thread struct fx_worker *self
+	__attribute__((tls_model("initial-exec")));
+
+static void on_signal(int signal, siginfo_t *info, void *ucontext)
+{
+	(void)signal;
+	(void)info;
+	if (!self)
+		return;
+	if (fx_load_relaxed(&self->interrupt))
+		fx_arch_cancel_entry(ucontext);
+	fx_store_relaxed(&self->arrived, 1u);
+}
+
+/* One signal a process: the highest real-time one that nobody uses. */
+static int claim_signal(void)
+{
+	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+	static int claimed;
+	struct sigaction action = { .sa_flags = SA_SIGINFO }, old;
+
+	pthread_mutex_lock(&once);
+	action.sa_sigaction = on_signal;
+	sigfillset(&action.sa_mask);
+	for (int s = SIGRTMAX; s > SIGRTMIN && !claimed; s--) {
+		if (sigaction(s, NULL, &old) == 0 &&
+		    !(old.sa_flags & SA_SIGINFO) &&
+		    old.sa_handler == SIG_DFL &&
+		    sigaction(s, &action, NULL) == 0)
+			claimed = s;
+	}
+	pthread_mutex_unlock(&once);
+	return claimed;
+}
+
+/* Runner functions of a syscall thread ----------------------------------- */
+
+static void worker_complete(struct fx_runner *runner, uint32_t index,
+			    int64_t ret)
+{
+	struct fx_worker *w = (struct fx_worker *)runner;
+
+	fx_set_complete(runner->set, &w->view, index, ret);
+}
+
+/* The signal was sent before the lock was released: it is on its way. */
+static void await_signal(struct fx_worker *w)
+{
+	while (!fx_load_relaxed(&w->arrived))
+		fx_arch_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	fx_store_relaxed(&w->arrived, 0u);
+	fx_store_relaxed(&w->interrupt, 0u);
+}
+
+static int64_t worker_block(struct fx_runner *runner, uint32_t index,
+			    const struct flexsc_entry *call)
+{
+	struct fx_worker *w = (struct fx_worker *)runner;
+	struct fx_pool *pool = w->pool;
+	uint64_t args[6] = { 0 };
+	bool interrupted;
+	int64_t ret;
+
+	for (unsigned i = 0; i < call->nr_args; i++)
+		args[i] = call->args[i];
+	fx_lock(&pool->lock);
+	w->calling = index + 1;
+	interrupted = fx_set_cancel_wanted(runner->set, index);
+	pool->nr_blocked++;
+	fx_unlock(&pool->lock);
+
+	/*
+	 * EINTR without an interrupt is the C library's own signal (setuid in
+	 * another thread): the poster's thread would have gone on.
+	 */
+	do {
+		ret = interrupted ? -ECANCELED :
+				    fx_arch_syscall_cancellable(
+					    &w->interrupt, call->nr, args);
+	} while (ret == -EINTR && !fx_load_relaxed(&w->interrupt));
+
+	fx_lock(&pool->lock);
+	w->calling = 0;
+	pool->nr_blocked--;
+	interrupted = fx_load_relaxed(&w->interrupt);
+	fx_unlock(&pool->lock);
+	if (interrupted) {
+		await_signal(w);
+		if (ret == -EINTR)
+			ret = -ECANCELED;
+	}
+	return ret;
+}
+
+/* Threads ---------------------------------------------------------------- */
+
+static uint32_t next_entry(struct fx_pool *pool)
+{
+	uint32_t index = pool->first - 1;
+
+	pool->first = pool->set->beside[index].next;
+	if (!pool->first)
+		pool->last = 0;
+	pool->nr_queued--;
+	return index;
+}
+
+/* Under the lock; comes back under it. */
+static void sleep_until_woken(struct fx_worker *w)
+{
+	struct fx_pool *pool = w->pool;
+
+	fx_store_relaxed(&w->wake, 0u);
+	w->next_idle = pool->idle;
+	pool->idle = w;
+	fx_unlock(&pool->lock);
+	while (!fx_load_acquire(&w->wake))
+		fx_futex_wait(&w->wake, 0, FX_NEVER);
+	fx_lock(&pool->lock);
+}
+
+static void *worker_main(void *arg)
+{
+	struct fx_worker *w = arg;
+	struct fx_pool *pool = w->pool;
+
+	self = w;
+	pthread_setname_np(pthread_self(), "flexsc-syscall");
+	fx_lock(&pool->lock);
+	w->tid = (pid_t)syscall(SYS_gettid);
+	while (!pool->stop) {
+		if (!pool->first) {
+			sleep_until_woken(w);
+			continue;
+		}
+		uint32_t index = next_entry(pool);
+
+		fx_unlock(&pool->lock);
+		fx_run(&w->runner, index);
+		fx_lock(&pool->lock);
+		pool->nr_pending--;
+	}
+	fx_unlock(&pool->lock);
+	return NULL;
+}
+
+/* Every signal but the C library's own and those that faults raise. */
+static void thread_mask(int interrupt, sigset_t *mask)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
+				      SIGSYS };
+
+	sigfillset(mask); /* the C library leaves 32 and 33 out */
+	for (unsigned i = 0; i < FX_ARRAY_SIZE(faults); i++)
+		sigdelset(mask, faults[i]);
+	if (interrupt)
+		sigdelset(mask, interrupt);
+}
+
+/* Under the lock. */
+static bool add_thread(struct fx_pool *pool)
+{
+	struct fx_worker *w = calloc(1, sizeof(*w));
+	pthread_attr_t attr;
+	sigset_t mask, before;
+	int bad;
+
+	if (!w)
+		return false;
+	w->runner = *pool->model;
+	w->runner.owner = false;
+	w->runner.complete = worker_complete;
+	w->runner.block = worker_block;
+	w->pool = pool;
+	fx_worker_view_init(&w->view);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	/* From here on the owner is not alone. */
+	w->runner.park->shared = true;
+	thread_mask(pool->signal, &mask);
+	pthread_sigmask(SIG_SETMASK, &mask, &before);
+	bad = pthread_create(&w->thread, &attr, worker_main, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
+	if (bad) {
+		free(w);
+		return false;
+	}
+	w->next = pool->workers;
+	pool->workers = w;
+	pool->nr_threads++;
+	fx_count(pool->counters, threads);
+	if (pool->nr_threads > pool->counters->threads_most)
+		fx_count(pool->counters, threads_most);
+	return true;
+}
+
+void fx_pool_init(struct fx_pool *pool, struct fx_set *set,
+		  const struct fx_runner *model,
+		  struct flexsc_counters *counters, uint32_t max_threads)
+{
+	*pool = (struct fx_pool){
+		.set = set,
+		.model = model,
+		.counters = counters,
+		.max_threads = max_threads ? max_threads : FX_POOL_THREADS,
+	};
+}
+
+void fx_pool_fini(struct fx_pool *pool)
+{
+	struct fx_worker *w;
+
+	fx_lock(&pool->lock);
+	pool->stop = true;
+	for (w = pool->idle; w; w = w->next_idle) {
+		fx_store_release(&w->wake, 1u);
+		fx_futex_wake(&w->wake, 1);
+	}
+	pool->idle = NULL;
+	fx_unlock(&pool->lock);
+	while ((w = pool->workers)) {
+		pool->workers = w->next;
+		pthread_join(w->thread, NULL);
+		free(w);
+	}
+}
+
+void fx_pool_push(struct fx_pool *pool, uint32_t index)
+{
+	struct fx_worker *w = NULL;
+
+	fx_lock(&pool->lock);
+	if (!pool->signal)
+		pool->signal = claim_signal();
+	pool->set->beside[index].next = 0;
+	if (pool->last)
+		pool->set->beside[pool->last - 1].next = index + 1;
+	else
+		pool->first = index + 1;
+	pool->last = index + 1;
+	pool->nr_queued++;
+	pool->nr_pending++;
+	if (pool->idle) {
+		w = pool->idle;
+		pool->idle = w->next_idle;
+		fx_store_release(&w->wake, 1u);
+	} else if (pool->nr_threads < pool->max_threads) {
+		add_thread(pool);
+	}
+	fx_unlock(&pool->lock);
+	if (w)
+		fx_futex_wake(&w->wake, 1);
+}
+
+static bool unqueue(struct fx_pool *pool, uint32_t index)
+{
+	uint32_t before = 0;
+
+	for (uint32_t i = pool->first; i; i = pool->set->beside[i - 1].next) {
+		if (i - 1 != index) {
+			before = i;
+			continue;
+		}
+		if (before)
+			pool->set->beside[before - 1].next =
+				pool->set->beside[index].next;
+		else
+			pool->first = pool->set->beside[index].next;
+		if (pool->last == i)
+			pool->last = before;
+		pool->nr_queued--;
+		pool->nr_pending--;
+		return true;
+	}
+	return false;
+}
+
+bool fx_pool_cancel(struct fx_pool *pool, uint32_t index)
+{
+	bool queued;
+
+	fx_lock(&pool->lock);
+	queued = unqueue(pool, index);
+	for (struct fx_worker *w = pool->workers; w && !queued; w = w->next) {
+		if (w->calling != index + 1 || !pool->signal)
+			continue;
+		fx_store_relaxed(&w->interrupt, 1u);
+		if (tgkill(getpid(), w->tid, pool->signal)) {
+			fx_store_relaxed(&w->arrived, 1u); /* queue is full */
+		}
+		break;
+	}
+	fx_unlock(&pool->lock);
+	return queued;
+}
+
+bool fx_pool_busy(struct fx_pool *pool)
+{
+	return __atomic_load_n(&pool->nr_pending, __ATOMIC_ACQUIRE) != 0;
+}
+
+bool fx_pool_stalled(struct fx_pool *pool)
+{
+	return __atomic_load_n(&pool->nr_queued, __ATOMIC_RELAXED) &&
+	       __atomic_load_n(&pool->nr_blocked, __ATOMIC_RELAXED) >=
+		       pool->max_threads;
+}
+
+void fx_pool_abandon(struct fx_pool *pool)
+{
+	struct fx_worker *w;
+
+	while ((w = pool->workers)) {
+		pool->workers = w->next;
+		free(w);
+	}
+}

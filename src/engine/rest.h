@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is left of a call of which a part is done, as a call of its own: for a
+ * thread that takes over where the non-blocking attempts stopped.
+ */
+#ifndef FX_ENGINE_REST_H
+#define FX_ENGINE_REST_H
+
+#include "engine/iovec.h"
+
+#include <linux/flexsc.h>
+
+struct fx_rest {
+	struct flexsc_entry call;
+	struct fx_iovec list;
+};
+
+/* @call->ret bytes are done, more than 0; returns &rest->call. */
+const struct flexsc_entry *fx_rest_of(struct fx_rest *rest,
+				      const struct flexsc_entry *call);
+
+#endif /* FX_ENGINE_REST_H */

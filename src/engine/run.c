@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One entry after the other. What a call may do here follows from its class
+ * in the table; how a descriptor call is tried and parked is engine/park.c's.
+ */
+#include "engine/run.h"
+
+#include "engine/attempt.h"
+#include "engine/chain.h"
+#include "engine/rest.h"
+
+#include <errno.h>
+
+void fx_run_link(struct fx_set *set, const uint32_t *indices, unsigned nr)
+{
+	for (unsigned i = 0; i < nr; i++)
+		set->beside[indices[i]].chain =
+			i + 1 < nr ? indices[i + 1] + 1 : 0;
+}
+
+int64_t fx_run_disk(struct fx_cost *cost, struct fx_park *park,
+		    const struct fx_call_desc *desc,
+		    const struct flexsc_entry *call, bool owner)
+{
+	uint64_t begin = fx_now_ns();
+	int64_t ret;
+
+	if (park && desc->flags & FX_CALL_CLOSES)
+		fx_park_before(park, desc, call);
+	ret = owner ? fx_call_plain(call) : fx_call_raw(call);
+	if (park && desc->flags & FX_CALL_NEWFD)
+		fx_park_after(park, desc, call, ret);
+	fx_cost_note(cost, call->nr, fx_now_ns() - begin);
+	return ret;
+}
+
+enum step { STEP_OVER, STEP_GONE };
+
+static enum step to_pool(struct fx_runner *r, uint32_t index)
+{
+	fx_pool_push(r->pool, index);
+	return STEP_GONE;
+}
+
+/* In a thread that may block: the call, or what is left of it. */
+static int64_t blocking(struct fx_runner *r, uint32_t index)
+{
+	struct flexsc_entry *call = fx_set_entry(r->set, index);
+	const struct fx_call_desc *desc = &r->table[call->nr];
+	struct fx_rest rest;
+	uint64_t begin;
+	int64_t done = call->ret, ret;
+
+	fx_park_before(r->park, desc, call);
+	begin = fx_now_ns();
+	ret = r->block(r, index, done > 0 ? fx_rest_of(&rest, call) : call);
+	if (desc->call_class == FX_CALL_DISK)
+		fx_cost_note(r->cost, call->nr, fx_now_ns() - begin);
+	fx_park_after(r->park, desc, call, ret);
+	return done <= 0 ? ret : ret >= 0 ? done + ret : done;
+}
+
+static enum step run_fd(struct fx_runner *r, uint32_t index, int64_t *ret)
+{
+	struct flexsc_entry *call = fx_set_entry(r->set, index);
+	const struct fx_call_desc *desc = &r->table[call->nr];
+	uint32_t seq = 0;
+
+	for (;;) {
+		enum fx_try verdict = fx_park_try(r->park, call, &seq);
+
+		if (verdict == FX_TRY_PARK) {
+			switch (fx_park_add(r->park, index, seq)) {
+			case FX_PARKED:
+				/* Whoever polls the set must know of it. */
+				if (r->block)
+					fx_park_poke(r->park);
+				return STEP_GONE;
+			case FX_PARK_RETRY:
+				continue;
+			case FX_PARK_FAILED:
+				verdict = FX_TRY_DONE;
+				break;
+			case FX_PARK_THREAD:
+				verdict = FX_TRY_THREAD;
+				break;
+			}
+		}
+		if (verdict == FX_TRY_THREAD) {
+			if (!r->block)
+				return to_pool(r, index);
+			*ret = blocking(r, index);
+			return STEP_OVER;
+		}
+		*ret = call->ret;
+		if (desc->flags & FX_CALL_NEWFD)
+			fx_park_after(r->park, desc, call, *ret);
+		return STEP_OVER;
+	}
+}
+
+/* Submitted entries become ours; those that were parked already are. */
+static bool own(struct fx_runner *r, uint32_t index)
+{
+	struct flexsc_entry *call = fx_set_entry(r->set, index);
+
+	if (fx_load_relaxed(&call->status) == FLEXSC_SUBMITTED) {
+		call->ret = 0;
+		return fx_set_own(r->set, index);
+	}
+	return !fx_set_cancel_wanted(r->set, index);
+}
+
+static enum step carry_out(struct fx_runner *r, uint32_t index, int64_t *ret)
+{
+	struct flexsc_entry *call = fx_set_entry(r->set, index);
+	const struct fx_call_desc *desc = &r->table[call->nr];
+
+	if (!own(r, index)) {
+		*ret = call->ret > 0 ? call->ret : -ECANCELED;
+		return STEP_OVER;
+	}
+	if (fx_chain_dead(call)) {
+		*ret = -ECANCELED;
+		return STEP_OVER;
+	}
+	switch ((enum fx_call_class)desc->call_class) {
+	case FX_CALL_ABSENT:
+	case FX_CALL_NONE:
+		*ret = fx_run_refused(desc);
+		return STEP_OVER;
+	case FX_CALL_FD:
+		return run_fd(r, index, ret);
+	case FX_CALL_WAIT:
+		break;
+	case FX_CALL_DISK:
+		if (!r->block && fx_cost_slow(r->cost, call->nr))
+			break;
+		*ret = fx_run_disk(r->cost, r->park, desc, call, r->owner);
+		return STEP_OVER;
+	case FX_CALL_NEVER:
+		*ret = fx_call_raw(call);
+		if (desc->flags & FX_CALL_NEWFD)
+			fx_park_after(r->park, desc, call, *ret);
+		return STEP_OVER;
+	}
+	if (!r->block)
+		return to_pool(r, index);
+	*ret = blocking(r, index);
+	return STEP_OVER;
+}
+
+/* Complete one entry after telling those behind it; returns the next. */
+static uint32_t finish(struct fx_runner *r, uint32_t index, int64_t ret)
+{
+	uint32_t rest = r->set->beside[index].chain;
+	uint64_t distance = 1;
+
+	for (uint32_t i = rest; i; i = r->set->beside[i - 1].chain)
+		fx_chain_tell(fx_set_entry(r->set, i - 1), distance++, ret);
+	r->complete(r, index, ret);
+	return rest;
+}
+
+void fx_run(struct fx_runner *runner, uint32_t index)
+{
+	int64_t ret;
+	uint32_t rest;
+
+	while (carry_out(runner, index, &ret) == STEP_OVER) {
+		rest = finish(runner, index, ret);
+		if (!rest)
+			return;
+		index = rest - 1;
+	}
+}
+
+void fx_run_over(struct fx_runner *runner, uint32_t index, int64_t ret)
+{
+	uint32_t rest = finish(runner, index, ret);
+
+	if (rest)
+		fx_run(runner, rest - 1);
+}
+
+void fx_local_add(struct fx_local *local, struct fx_set *set, uint32_t index,
+		  int64_t ret)
+{
+	struct flexsc_entry *entry = fx_set_entry(set, index);
+
+	entry->ret = ret;
+	fx_store_relaxed(&entry->status, FLEXSC_DONE);
+	set->beside[index].next = 0;
+	if (local->last)
+		set->beside[local->last - 1].next = index + 1;
+	else
+		local->first = index + 1;
+	local->last = index + 1;
+}
+
+unsigned fx_local_reap(struct fx_local *local, struct fx_set *set,
+		       struct fx_done *out, unsigned max)
+{
+	unsigned nr = 0;
+
+	while (local->first && nr < max) {
+		uint32_t index = local->first - 1;
+
+		local->first = set->beside[index].next;
+		if (!local->first)
+			local->last = 0;
+		out[nr].cookie = set->beside[index].cookie;
+		out[nr++].ret = fx_set_entry(set, index)->ret;
+		fx_set_recycle(set, index);
+	}
+	return nr;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Carrying entries out, one chain at a time: the part that all engines of a
+ * stock kernel share. A runner is a thread in this role; it differs from
+ * others in where its completions go and in whether it may block.
+ */
+#ifndef FX_ENGINE_RUN_H
+#define FX_ENGINE_RUN_H
+
+#include "engine/cost.h"
+#include "engine/desc.h"
+#include "engine/park.h"
+#include "engine/pool.h"
+#include "page/set.h"
+
+#include <errno.h>
+
+struct fx_runner {
+	struct fx_set *set;
+	struct fx_park *park;
+	struct fx_pool *pool;
+	struct fx_cost *cost;
+	const struct fx_call_desc *table;
+	/* Owner's runner, or on behalf of a thread of the application. */
+	bool owner;
+	void (*complete)(struct fx_runner *runner, uint32_t index, int64_t ret);
+	/* A call that may block for ever; NULL: hand it to the pool. */
+	int64_t (*block)(struct fx_runner *runner, uint32_t index,
+			 const struct flexsc_entry *call);
+};
+
+/* Join the entries of a chain, so that any of them leads to the rest. */
+void fx_run_link(struct fx_set *set, const uint32_t *indices, unsigned nr);
+
+/**
+ * fx_run - carry out an entry and what follows it in its chain
+ *
+ * Returns when the chain is over, or parked, or handed to the pool; in the
+ * latter cases somebody else calls fx_run() with the entry where it stopped.
+ */
+void fx_run(struct fx_runner *runner, uint32_t index);
+
+/* The entry is over without having been run (again): go on behind it. */
+void fx_run_over(struct fx_runner *runner, uint32_t index, int64_t ret);
+
+/* A class FX_CALL_DISK call, timed for the policy. */
+int64_t fx_run_disk(struct fx_cost *cost, struct fx_park *park,
+		    const struct fx_call_desc *desc,
+		    const struct flexsc_entry *call, bool owner);
+
+/* Refused and unknown numbers: the result. */
+static inline int64_t fx_run_refused(const struct fx_call_desc *desc)
+{
+	return desc->call_class == FX_CALL_NONE ? -EOPNOTSUPP : -ENOSYS;
+}
+
+/*
+ * Completions of the owner's own running: no ring, a list through the
+ * entries. Key: O.
+ */
+struct fx_local {
+	uint32_t first, last; /* index + 1 */
+};
+
+void fx_local_add(struct fx_local *local, struct fx_set *set, uint32_t index,
+		  int64_t ret);
+unsigned fx_local_reap(struct fx_local *local, struct fx_set *set,
+		       struct fx_done *out, unsigned max);
+
+#endif /* FX_ENGINE_RUN_H */
