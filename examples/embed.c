@@ -110,8 +110,10 @@ int main(int argc, char **argv)
 			       read(tick, &count, 8) == 8 ?
 				       (unsigned long long)count :
 				       0);
+		else if (read(STDIN_FILENO, line, sizeof(line)) > 0)
+			going = false;
 		else
-			going = read(STDIN_FILENO, line, sizeof(line)) < 0;
+			epoll_ctl(set, EPOLL_CTL_DEL, STDIN_FILENO, NULL);
 	}
 	flexsc_loop_shutdown(loop);
 	return flexsc_loop_free(loop) ? 1 : 0;
