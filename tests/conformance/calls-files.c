@@ -21,9 +21,13 @@ static void note_file(int fd)
 {
 	uint8_t buf[4096];
 	struct stat st;
+	ssize_t len;
 
 	note("size", fstat(fd, &st) ? -errno : st.st_size);
-	note_bytes("bytes", buf, (size_t)pread(fd, buf, sizeof(buf), 0));
+	len = pread(fd, buf, sizeof(buf), 0);
+	note("bytes", len);
+	if (len > 0)
+		note_bytes("bytes", buf, (size_t)len);
 }
 
 static void read_write(void)
@@ -81,8 +85,8 @@ static void vectors(void)
 	note_bytes("preadv2", buf, sizeof(buf));
 	DO(preadv2, fd, iov, 2, 0, 1 << 30);
 	DO(readv, fd, iov, 0);
-	DO(readv, fd, iov, -1);
-	DO(writev, fd, iov, 1025);
+	DO_NR(SYS_readv, fd, (long)iov, -1);
+	DO_NR(SYS_writev, fd, (long)iov, 1025);
 	DO(close, fd);
 }
 

@@ -18,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,6 +29,7 @@ static void facts(void)
 	struct rlimit limit;
 	uint8_t random[64] = { 0 }, zero[64] = { 0 };
 
+	umask(077);
 	DO_NR(SYS_getpid);
 	DO_NR(SYS_getppid);
 	DO_NR(SYS_getpgrp);
@@ -67,7 +69,7 @@ static void memory(void)
 	note_bytes("mapped", p, (size_t)page);
 	p[page] = 'x';
 	DO(msync, p, (size_t)(4 * page), MS_SYNC);
-	DO(mprotect, p, (size_t)page, PROT_READ);
+	DO(mprotect, p, (size_t)(4 * page), PROT_READ);
 	DO(mprotect, p + 1, (size_t)page, PROT_READ);
 	DO(mincore, p, (size_t)(4 * page), resident);
 	DO(madvise, p, (size_t)page, MADV_WILLNEED);

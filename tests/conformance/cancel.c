@@ -110,10 +110,10 @@ static void post_blocking(struct op *ops, pid_t child)
 	POST(flock, &ops[1], other, LOCK_EX);
 	POST(fcntl, &ops[2], other, F_OFD_SETLKW, (long)&range);
 	POST(futex, &ops[3], &word, FUTEX_WAIT, 5, NULL, NULL, 0);
-	POST(open, &ops[4], "fifo", O_RDONLY, 0);
-	POST(wait4, &ops[5], child, &status, 0, NULL);
-	POST(poll, &ops[6], NULL, 0, -1);
-	POST(futex, &ops[7], &word, FUTEX_WAIT, 5, NULL, NULL, 0);
+	POST(wait4, &ops[4], child, &status, 0, NULL);
+	POST(poll, &ops[5], NULL, 0, -1);
+	POST(futex, &ops[6], &word, FUTEX_WAIT, 5, NULL, NULL, 0);
+	POST(clock_nanosleep, &ops[7], CLOCK_MONOTONIC, 0, &nap, NULL);
 }
 
 static void running(void)
@@ -125,7 +125,6 @@ static void running(void)
 		sleep_ms(100000);
 		_exit(0);
 	}
-	CHECK_EQ(mknod("fifo", S_IFIFO | 0600, 0), 0);
 	for (int round = 0; round < 20; round++) {
 		post_blocking(ops, child);
 		run_ms(round % 4 * 5);
@@ -142,6 +141,23 @@ static void running(void)
 		 0);
 	kill(child, SIGKILL);
 	CHECK_EQ(CALL(waitpid, child, NULL, 0), child);
+}
+
+/* The opening of a fifo waits for its other side. */
+static void opening(void)
+{
+	struct op op = { 0 };
+
+	CHECK_EQ(mknod("fifo", S_IFIFO | 0600, 0), 0);
+	for (int round = 0; round < 10; round++) {
+		POST(open, &op, "fifo", O_RDONLY, 0);
+		run_ms(round % 3 * 5);
+		CHECK_EQ(flexsc_cancel(&op.ev), 0);
+		CHECK_EQ(WAIT(&op), -ECANCELED);
+	}
+	op.ev.timeout_ns = 20 * MS;
+	POST(open, &op, "fifo", O_WRONLY, 0);
+	CHECK_EQ(WAIT(&op), -ETIMEDOUT);
 }
 
 static void in_own_handler(struct flexsc_event *ev)
@@ -256,7 +272,6 @@ static void time_limits_running(void)
 		sleep_ms(100000);
 		_exit(0);
 	}
-	CHECK_EQ(mknod("fifo", S_IFIFO | 0600, 0), 0);
 	for (int i = 0; i < 8; i++)
 		ops[i].ev.timeout_ns = (uint64_t)(10 + 5 * i) * MS;
 	post_blocking(ops, child);
@@ -542,6 +557,7 @@ static const struct test tests[] = {
 	{ "every_parked_kind", every_parked_kind, 0 },
 	{ "queued", queued, TEST_NO_LOOP },
 	{ "running", running, TEST_BESIDE },
+	{ "opening", opening, TEST_BESIDE },
 	{ "complete", complete, 0 },
 	{ "partial", partial, 0 },
 	{ "time_limits", time_limits, 0 },

@@ -48,6 +48,7 @@ extern struct flexsc_loop *loop;
  * @argv: [ENGINE [TEST...]]; without, the environment variable FLEXSC_ENGINE
  *
  * FLEXSC_TEST_TIMEOUT: seconds for one test (10; 60 under a sanitizer).
+ * FLEXSC_TEST_NO_FORK: run the one test named in this process, for a debugger.
  *
  * Return: exit status.
  */
