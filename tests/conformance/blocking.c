@@ -301,7 +301,7 @@ static void nonblocking_changed(void)
 	POST(read, &op, sv[0], buf, sizeof(buf));
 	run_ms(10);
 	CHECK_EQ(fcntl(sv[0], F_SETFL, O_RDWR | O_NONBLOCK), 0);
-	run_ms(10);
+	run_ms(60);
 	CHECK_EQ(CALL(read, sv[0], buf, sizeof(buf)), -EAGAIN);
 	CHECK_EQ(fcntl(sv[0], F_SETFL, O_RDWR), 0);
 	CHECK_EQ(op.nr_done, 0);

@@ -101,11 +101,14 @@ static void post_blocking(struct op *ops, pid_t child)
 	static const struct timespec nap = { .tv_sec = 1000 };
 	static struct flock range = { .l_type = F_WRLCK, .l_len = 10 };
 	static uint32_t word = 5;
-	static int status;
-	int held = make_file("file", 10), other = open("file", O_RDWR);
+	static int status, held, other;
 
-	CHECK_EQ(flock(held, LOCK_EX), 0);
-	CHECK_EQ(fcntl(held, F_OFD_SETLK, &range), 0);
+	if (!held) {
+		held = make_file("file", 10);
+		other = open("file", O_RDWR);
+		CHECK_EQ(flock(held, LOCK_EX), 0);
+		CHECK_EQ(fcntl(held, F_OFD_SETLK, &range), 0);
+	}
 	POST(nanosleep, &ops[0], &nap, NULL);
 	POST(flock, &ops[1], other, LOCK_EX);
 	POST(fcntl, &ops[2], other, F_OFD_SETLKW, (long)&range);

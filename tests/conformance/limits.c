@@ -76,7 +76,7 @@ static void no_event_at_limit(void)
 	static struct op ops[NR], queued;
 	struct timespec nap = { .tv_nsec = 1000000 };
 	char buf[NR], byte;
-	int sv[2], fds[2];
+	int sv[2], fds[2], ret;
 
 	loop = new_loop(NR, 0);
 	make_pair(sv);
@@ -85,8 +85,10 @@ static void no_event_at_limit(void)
 		POST(read, &ops[i], sv[0], &buf[i], 1);
 	run_ms(5);
 	CHECK_EQ(flexsc_post(NULL, SYS_getpid, 0, 0, 0, 0, 0, 0), 0);
-	CHECK_EQ(flexsc_write(NULL, fds[1], "x", 1), 0);
-	CHECK_EQ(read(fds[0], &byte, 1), 1);
+	ret = flexsc_write(NULL, fds[1], "x", 1); /* could block, need not */
+	CHECK(ret == 0 || ret == -EAGAIN);
+	if (!ret)
+		CHECK_EQ(read(fds[0], &byte, 1), 1);
 	CHECK_EQ(flexsc_nanosleep(NULL, &nap, NULL), -EAGAIN);
 	CHECK_EQ(flexsc_read(NULL, fds[0], &byte, 1), -EAGAIN);
 	CHECK_EQ(flexsc_loop_outstanding(loop), NR);

@@ -140,6 +140,29 @@ static void replaced_parked(void)
 	CHECK_EQ(WAIT(&op), 3);
 }
 
+/* Calls that would close, but fail or change nothing, disturb nobody. */
+static void replace_fails(void)
+{
+	struct op op = { 0 };
+	char buf[10];
+	int sv[2];
+
+	make_pair(sv);
+	for (int round = 0; round < 6; round++) {
+		POST(read, &op, sv[0], buf, sizeof(buf));
+		run_ms(2);
+		if (round % 3 == 0)
+			CHECK_EQ(CALL(dup2, 9999, sv[0]), -EBADF);
+		else if (round % 3 == 1)
+			CHECK_EQ(CALL(dup3, 9999, sv[0], 0), -EBADF);
+		else
+			CHECK_EQ(CALL(dup3, sv[0], sv[0], 0), -EINVAL);
+		run_ms(2);
+		CHECK_EQ(write(sv[1], "abc", 3), 3);
+		CHECK_EQ(WAIT(&op), 3);
+	}
+}
+
 static void forget(void)
 {
 	struct op op = { 0 }, other = { 0 };
@@ -413,6 +436,7 @@ static const struct test tests[] = {
 	{ "closed_natively_often", closed_natively_often, 0 },
 	{ "close_parked", close_parked, 0 },
 	{ "replaced_parked", replaced_parked, 0 },
+	{ "replace_fails", replace_fails, 0 },
 	{ "forget", forget, 0 },
 	{ "reopened_natively", reopened_natively, TEST_SLOW },
 	{ "out_of_descriptors", out_of_descriptors, 0 },
