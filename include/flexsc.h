@@ -36,6 +36,8 @@
 extern "C" {
 #endif
 
+#pragma GCC visibility push(default)
+
 struct flexsc_event;
 struct flexsc_loop;
 
@@ -269,6 +271,8 @@ int flexsc_chain_end(void);
 
 /* "0.1.0" of the library in use. */
 const char *flexsc_version(void);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@
 #include "engine/iovec.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/sock_diag.h>
 #include <poll.h>
@@ -115,17 +116,28 @@ static enum fx_try try_when_ready(struct flexsc_entry *call,
 	return FX_TRY_DONE;
 }
 
-/* A regular file is told from a stream by looking, once a descriptor. */
-static void classify(int fd, struct fx_hint *hint)
+static bool is_regular(int fd)
 {
 	struct stat st;
 
+	return sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 &&
+	       (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ||
+		S_ISBLK(st.st_mode));
+}
+
+/*
+ * A regular file is told from a stream by looking, once a descriptor. With
+ * O_DIRECT even RWF_NOWAIT waits for the device.
+ */
+static void classify(int fd, struct fx_hint *hint)
+{
 	if (hint->kind != FX_KIND_FILE && hint->kind != FX_KIND_UNKNOWN)
 		return;
-	hint->kind = FX_KIND_STREAM;
-	if (sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 &&
-	    (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ||
-	     S_ISBLK(st.st_mode)))
+	if (!is_regular(fd))
+		hint->kind = FX_KIND_STREAM;
+	else if (sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0) & O_DIRECT)
+		hint->kind = FX_KIND_DIRECT;
+	else
 		hint->kind = FX_KIND_REGULAR;
 }
 
@@ -146,6 +158,10 @@ static enum fx_try try_read_file(struct flexsc_entry *call,
 {
 	int fd = (int)call->args[0];
 
+	if (hint->kind == FX_KIND_UNKNOWN)
+		classify(fd, hint);
+	if (hint->kind == FX_KIND_DIRECT)
+		return FX_TRY_THREAD;
 	for (;;) {
 		size_t n;
 		const struct iovec *iov =
@@ -271,7 +287,8 @@ static enum fx_try try_read(struct flexsc_entry *call, struct fx_hint *hint,
 				return try_plain(call);
 			return verdict;
 		}
-		hint->kind = FX_KIND_FILE;
+		if (hint->kind == FX_KIND_SOCKET)
+			hint->kind = FX_KIND_UNKNOWN;
 	}
 	return try_read_file(call, hint, v, offset, rwf);
 }
@@ -282,7 +299,12 @@ static enum fx_try try_write_file(struct flexsc_entry *call,
 	int fd = (int)call->args[0];
 
 	classify(fd, hint);
+	/* The hint may be stale, and a pipe would make the caller wait. */
+	if (hint->kind == FX_KIND_REGULAR && !is_regular(fd))
+		hint->kind = FX_KIND_STREAM;
 	if (hint->kind == FX_KIND_REGULAR)
+		return FX_TRY_DISK;
+	if (hint->kind == FX_KIND_DIRECT)
 		return FX_TRY_THREAD;
 	for (;;) {
 		struct flexsc_entry part = { .nr = SYS_pwritev2 };
@@ -319,6 +341,21 @@ static enum fx_try try_write(struct flexsc_entry *call, struct fx_hint *hint,
 		hint->kind = FX_KIND_FILE;
 	}
 	return try_write_file(call, hint, v);
+}
+
+/* At an offset: a file, or an error at once. */
+static enum fx_try try_pwrite(struct flexsc_entry *call, struct fx_hint *hint)
+{
+	int fd = (int)call->args[0];
+	bool anywhere = call->nr == SYS_pwritev2 &&
+			(int64_t)call->args[3] == -1; /* the file position */
+
+	classify(fd, hint);
+	if (hint->kind == FX_KIND_DIRECT)
+		return FX_TRY_THREAD;
+	if (hint->kind == FX_KIND_REGULAR && (!anywhere || is_regular(fd)))
+		return FX_TRY_DISK;
+	return anywhere ? FX_TRY_THREAD : try_plain(call);
 }
 
 static enum fx_try try_message(struct flexsc_entry *call, struct fx_hint *hint,
@@ -528,6 +565,10 @@ enum fx_try fx_attempt(struct flexsc_entry *call, struct fx_hint *hint)
 	case SYS_write:
 	case SYS_writev:
 		return try_data(call, hint);
+	case SYS_pwrite64:
+	case SYS_pwritev:
+	case SYS_pwritev2:
+		return try_pwrite(call, hint);
 	case SYS_recvfrom:
 	case SYS_sendto:
 		return try_buffer(call, hint, call->nr == SYS_sendto);

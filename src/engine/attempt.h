@@ -19,11 +19,13 @@ enum fx_kind {
 	FX_KIND_FILE, /* not a socket, else unknown */
 	FX_KIND_STREAM, /* pipe, terminal, eventfd, ... */
 	FX_KIND_REGULAR, /* cannot be waited for: regular file, directory */
+	FX_KIND_DIRECT, /* the same with O_DIRECT: each transfer is I/O */
 };
 
 enum fx_try {
 	FX_TRY_DONE, /* call->ret is the result */
 	FX_TRY_PARK, /* not ready: wait for the descriptor, then try again */
+	FX_TRY_DISK, /* ends by itself, and soon unless storage is slow */
 	FX_TRY_THREAD, /* only a thread of its own can do it */
 };
 

@@ -55,6 +55,10 @@ struct fx_engine_ops {
 	 * @call: private memory; its flags are 0. ret is set on success and
 	 *        else keeps what was done so far
 	 *
+	 * Called for the classes of `attempts` and for FX_CALL_SELF, whose
+	 * calls must be finished here. If it says no, post() of the same
+	 * call follows at once, or nothing for want of an entry.
+	 *
 	 * Return: true if call->ret is the result.
 	 */
 	bool (*attempt)(struct fx_engine *engine, struct flexsc_entry *call);
@@ -110,6 +114,9 @@ struct fx_engine_ops {
 	 */
 	int (*fd)(struct fx_engine *engine);
 
+	/* Nanoseconds until wait() wants to be called in any case. */
+	uint64_t (*due)(struct fx_engine *engine);
+
 	/* Before sleeping elsewhere; false: there is something to reap. */
 	bool (*arm)(struct fx_engine *engine);
 
@@ -121,16 +128,20 @@ struct fx_engine_ops {
 /* First member of every engine's own structure. */
 struct fx_engine {
 	const struct fx_engine_ops *ops;
+	uint32_t attempts; /* bits 1 << class: attempt() is worth calling */
 	const struct fx_call_desc *table;
 	struct fx_set *set;
 	struct flexsc_counters *counters;
 };
+
+#define FX_ATTEMPT_ALL UINT32_MAX
 
 static inline void fx_engine_setup(struct fx_engine *engine,
 				   const struct fx_engine_ops *ops,
 				   const struct fx_engine_config *config)
 {
 	engine->ops = ops;
+	engine->attempts = FX_ATTEMPT_ALL;
 	engine->table = config->table;
 	engine->set = config->set;
 	engine->counters = config->counters;

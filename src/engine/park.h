@@ -60,6 +60,9 @@ int fx_park_init(struct fx_park *park, struct fx_set *set,
 		 struct flexsc_counters *counters, int wakefd);
 void fx_park_fini(struct fx_park *park);
 
+/* One more descriptor whose readiness only ends fx_park_wait(). */
+int fx_park_also(struct fx_park *park, int fd);
+
 /**
  * fx_park_try - try a call whose class is FX_CALL_FD
  * @seq: edges seen so far, for fx_park_add()

@@ -6,9 +6,8 @@
  * exists until the first call that needs one.
  */
 #include "arch/arch.h"
-#include "engine/engine.h"
 #include "engine/engines.h"
-#include "engine/run.h"
+#include "engine/poll.h"
 
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -17,27 +16,15 @@
 /* Looking at the kernel costs a crossing: an idle poll asks now and then. */
 #define IDLE_LOOKS 32
 
-struct poll_engine {
-	struct fx_engine base;
-	struct fx_runner runner;
-	struct fx_park park;
-	struct fx_pool pool;
-	struct fx_cost cost;
-	struct fx_local local;
-	enum fx_try verdict; /* of the attempt before a post */
-	uint32_t seq;
-	uint32_t idle_looks; /* empty looks in a row, nothing posted since */
-};
-
-static struct poll_engine *of(struct fx_engine *engine)
+static struct fx_poll *of(struct fx_engine *engine)
 {
-	return fx_container_of(engine, struct poll_engine, base);
+	return fx_container_of(engine, struct fx_poll, base);
 }
 
-static void owner_complete(struct fx_runner *runner, uint32_t index, int64_t ret)
+static void owner_complete(struct fx_runner *runner, uint32_t index,
+			   int64_t ret)
 {
-	struct poll_engine *e =
-		fx_container_of(runner, struct poll_engine, runner);
+	struct fx_poll *e = fx_container_of(runner, struct fx_poll, runner);
 
 	fx_local_add(&e->local, runner->set, index, ret);
 }
@@ -49,21 +36,16 @@ static bool poll_usable(char *reason, size_t size)
 	return true;
 }
 
-static int poll_new(struct fx_engine **engine,
-		    const struct fx_engine_config *config)
+int fx_poll_init(struct fx_poll *e, const struct fx_engine_ops *ops,
+		 const struct fx_engine_config *config)
 {
-	struct poll_engine *e = calloc(1, sizeof(*e));
 	int bad;
 
-	if (!e)
-		return -ENOMEM;
-	fx_engine_setup(&e->base, &fx_engine_poll, config);
+	fx_engine_setup(&e->base, ops, config);
 	bad = fx_park_init(&e->park, config->set, config->table,
 			   config->counters, config->set->owner_eventfd);
-	if (bad) {
-		free(e);
+	if (bad)
 		return bad;
-	}
 	e->runner = (struct fx_runner){
 		.set = config->set,
 		.park = &e->park,
@@ -75,32 +57,54 @@ static int poll_new(struct fx_engine **engine,
 	};
 	fx_pool_init(&e->pool, config->set, &e->runner, config->counters,
 		     config->max_threads);
+	return 0;
+}
+
+void fx_poll_fini(struct fx_poll *e)
+{
+	fx_pool_fini(&e->pool);
+	fx_park_fini(&e->park);
+}
+
+void fx_poll_abandon(struct fx_poll *e)
+{
+	/* The threads are the parent's; the child's copy only has memory. */
+	fx_pool_abandon(&e->pool);
+	fx_park_fini(&e->park);
+}
+
+static int poll_new(struct fx_engine **engine,
+		    const struct fx_engine_config *config)
+{
+	struct fx_poll *e = calloc(1, sizeof(*e));
+	int bad;
+
+	if (!e)
+		return -ENOMEM;
+	bad = fx_poll_init(e, &fx_engine_poll, config);
+	if (bad) {
+		free(e);
+		return bad;
+	}
 	*engine = &e->base;
 	return 0;
 }
 
 static void poll_free(struct fx_engine *engine)
 {
-	struct poll_engine *e = of(engine);
-
-	fx_pool_fini(&e->pool);
-	fx_park_fini(&e->park);
-	free(e);
+	fx_poll_fini(of(engine));
+	free(of(engine));
 }
 
 static void poll_abandon(struct fx_engine *engine)
 {
-	struct poll_engine *e = of(engine);
-
-	/* The threads are the parent's; the child's copy only has memory. */
-	fx_pool_abandon(&e->pool);
-	fx_park_fini(&e->park);
-	free(e);
+	fx_poll_abandon(of(engine));
+	free(of(engine));
 }
 
 static bool poll_attempt(struct fx_engine *engine, struct flexsc_entry *call)
 {
-	struct poll_engine *e = of(engine);
+	struct fx_poll *e = of(engine);
 	const struct fx_call_desc *desc = fx_engine_desc(engine, call->nr);
 
 	e->verdict = FX_TRY_THREAD;
@@ -108,6 +112,8 @@ static bool poll_attempt(struct fx_engine *engine, struct flexsc_entry *call)
 	switch ((enum fx_call_class)desc->call_class) {
 	case FX_CALL_FD:
 		e->verdict = fx_park_try(&e->park, call, &e->seq);
+		if (e->verdict == FX_TRY_DISK && fx_run_storage(&e->cost, call))
+			e->verdict = FX_TRY_DONE;
 		if (e->verdict != FX_TRY_DONE)
 			return false;
 		break;
@@ -131,7 +137,7 @@ static bool poll_attempt(struct fx_engine *engine, struct flexsc_entry *call)
 }
 
 /* One entry, right after its attempt said what it needs. */
-static void post_one(struct poll_engine *e, uint32_t index)
+static void post_one(struct fx_poll *e, uint32_t index)
 {
 	struct flexsc_entry *entry = fx_set_entry(e->base.set, index);
 
@@ -151,14 +157,13 @@ static void post_one(struct poll_engine *e, uint32_t index)
 			break;
 		}
 	}
-	fx_count(e->base.counters, handed_over);
 	fx_pool_push(&e->pool, index);
 }
 
 static void poll_post(struct fx_engine *engine, const uint32_t *indices,
 		      unsigned nr)
 {
-	struct poll_engine *e = of(engine);
+	struct fx_poll *e = of(engine);
 	struct fx_set *set = engine->set;
 
 	for (unsigned i = 0; i < nr; i++)
@@ -180,7 +185,7 @@ static void poll_flush(struct fx_engine *engine)
 static unsigned poll_reap(struct fx_engine *engine, struct fx_done *out,
 			  unsigned max)
 {
-	struct poll_engine *e = of(engine);
+	struct fx_poll *e = of(engine);
 	unsigned nr;
 	uint32_t index;
 
@@ -195,7 +200,7 @@ static unsigned poll_reap(struct fx_engine *engine, struct fx_done *out,
 	return nr + fx_set_reap(engine->set, out + nr, max - nr);
 }
 
-static void check_parked(struct poll_engine *e)
+static void check_parked(struct fx_poll *e)
 {
 	uint32_t index;
 
@@ -213,7 +218,7 @@ static void drain(int eventfd)
 
 static void poll_wait(struct fx_engine *engine, uint64_t timeout_ns)
 {
-	struct poll_engine *e = of(engine);
+	struct fx_poll *e = of(engine);
 	bool busy = false, woken;
 	uint64_t due;
 	int n;
@@ -250,7 +255,7 @@ static void poll_interrupt(struct fx_engine *engine)
 
 static int poll_cancel(struct fx_engine *engine, uint32_t index)
 {
-	struct poll_engine *e = of(engine);
+	struct fx_poll *e = of(engine);
 	struct flexsc_entry *entry = fx_set_entry(engine->set, index);
 
 	if (fx_set_cancel(engine->set, index) == FX_CANCEL_DONE)
@@ -258,18 +263,24 @@ static int poll_cancel(struct fx_engine *engine, uint32_t index)
 	if (fx_park_cancel(&e->park, index) || fx_pool_cancel(&e->pool, index))
 		fx_run_over(&e->runner, index,
 			    entry->ret > 0 && entry->nr != SYS_connect ?
-				    entry->ret : -ECANCELED);
+				    entry->ret :
+				    -ECANCELED);
 	return 0;
 }
 
 static void poll_closing(struct fx_engine *engine, int fd)
 {
-	struct poll_engine *e = of(engine);
+	struct fx_poll *e = of(engine);
 	uint32_t index;
 
 	while ((index = fx_park_cancel_fd(&e->park, fd)) != FX_NO_ENTRY)
 		fx_run_over(&e->runner, index, -ECANCELED);
 	fx_park_reset(&e->park, fd, FX_KIND_UNKNOWN, false);
+}
+
+static uint64_t poll_due(struct fx_engine *engine)
+{
+	return fx_park_due(&of(engine)->park);
 }
 
 static int poll_fd(struct fx_engine *engine)
@@ -279,7 +290,7 @@ static int poll_fd(struct fx_engine *engine)
 
 static bool poll_arm(struct fx_engine *engine)
 {
-	struct poll_engine *e = of(engine);
+	struct fx_poll *e = of(engine);
 
 	if (e->local.first || e->park.active)
 		return false;
@@ -302,5 +313,6 @@ const struct fx_engine_ops fx_engine_poll = {
 	.cancel = poll_cancel,
 	.closing = poll_closing,
 	.fd = poll_fd,
+	.due = poll_due,
 	.arm = poll_arm,
 };

@@ -188,6 +188,14 @@ static void thread_mask(int interrupt, sigset_t *mask)
 		sigdelset(mask, interrupt);
 }
 
+void fx_pool_mask(sigset_t *before)
+{
+	sigset_t mask;
+
+	thread_mask(0, &mask);
+	pthread_sigmask(SIG_SETMASK, &mask, before);
+}
+
 /* Under the lock. */
 static bool add_thread(struct fx_pool *pool)
 {
@@ -259,8 +267,15 @@ void fx_pool_fini(struct fx_pool *pool)
 
 void fx_pool_push(struct fx_pool *pool, uint32_t index)
 {
+	if (!pool->instead || !pool->instead(pool, index))
+		fx_pool_queue(pool, index);
+}
+
+void fx_pool_queue(struct fx_pool *pool, uint32_t index)
+{
 	struct fx_worker *w = NULL;
 
+	fx_count(pool->counters, handed_over);
 	fx_lock(&pool->lock);
 	if (!pool->signal)
 		pool->signal = claim_signal();

@@ -23,6 +23,7 @@
 #include "page/set.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #define FX_POOL_THREADS 16 /* default limit */
 
@@ -43,6 +44,11 @@ struct fx_pool {
 	uint32_t nr_blocked; /* threads inside a call that may block */
 	bool stop;
 	int signal; /* interrupts a call; 0: none was free */
+	/*
+	 * O: may carry an entry out in place of a thread, and says so. Another
+	 * engine's way; NULL: there is none.
+	 */
+	bool (*instead)(struct fx_pool *pool, uint32_t index);
 };
 
 /**
@@ -62,9 +68,18 @@ void fx_pool_abandon(struct fx_pool *pool);
 /**
  * fx_pool_push - hand an entry (and its chain) to a syscall thread
  *
- * Context: owner, or any syscall thread.
+ * Context: owner; syscall threads keep what they have.
  */
 void fx_pool_push(struct fx_pool *pool, uint32_t index);
+
+/* The same, without asking `instead` first. */
+void fx_pool_queue(struct fx_pool *pool, uint32_t index);
+
+/*
+ * Give the calling thread the signal mask of a syscall thread, for threads it
+ * makes; its own goes to @before.
+ */
+void fx_pool_mask(sigset_t *before);
 
 /**
  * fx_pool_cancel - end an entry that is queued here or being called

@@ -53,3 +53,22 @@ const struct flexsc_entry *fx_rest_of(struct fx_rest *rest,
 	}
 	return &rest->call;
 }
+
+bool fx_rest_more(const struct flexsc_entry *call, int64_t done)
+{
+	struct fx_iovec v;
+
+	switch (call->nr) {
+	case SYS_readv:
+	case SYS_writev:
+	case SYS_preadv:
+	case SYS_pwritev:
+	case SYS_preadv2:
+	case SYS_pwritev2:
+		fx_iovec_from_list(&v, (void *)(uintptr_t)call->args[1],
+				   call->args[2]);
+		return (uint64_t)done < fx_iovec_total(&v);
+	default:
+		return false;
+	}
+}

@@ -19,4 +19,10 @@ struct fx_rest {
 const struct flexsc_entry *fx_rest_of(struct fx_rest *rest,
 				      const struct flexsc_entry *call);
 
+/*
+ * Is there more to do after @done bytes? Only lists of buffers end early: the
+ * rest of one holds FX_IOVEC_WINDOW buffers at most.
+ */
+bool fx_rest_more(const struct flexsc_entry *call, int64_t done);
+
 #endif /* FX_ENGINE_REST_H */

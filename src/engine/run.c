@@ -10,6 +10,8 @@
 #include "engine/rest.h"
 
 #include <errno.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 
 void fx_run_link(struct fx_set *set, const uint32_t *indices, unsigned nr)
 {
@@ -34,6 +36,27 @@ int64_t fx_run_disk(struct fx_cost *cost, struct fx_park *park,
 	return ret;
 }
 
+/* Only a limit on the size of files can raise a signal: SIGXFSZ. */
+static bool file_size_limited(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) ||
+	       limit.rlim_cur != RLIM_INFINITY;
+}
+
+bool fx_run_storage(struct fx_cost *cost, struct flexsc_entry *call)
+{
+	uint64_t begin = fx_now_ns();
+
+	if (fx_cost_slow(cost, call->nr))
+		return false;
+	call->ret = file_size_limited() ? fx_call_plain(call) :
+					  fx_call_raw(call);
+	fx_cost_note(cost, call->nr, fx_now_ns() - begin);
+	return true;
+}
+
 enum step { STEP_OVER, STEP_GONE };
 
 static enum step to_pool(struct fx_runner *r, uint32_t index)
@@ -43,21 +66,33 @@ static enum step to_pool(struct fx_runner *r, uint32_t index)
 }
 
 /* In a thread that may block: the call, or what is left of it. */
-static int64_t blocking(struct fx_runner *r, uint32_t index)
+static int64_t blocking(struct fx_runner *r, uint32_t index, bool storage)
 {
 	struct flexsc_entry *call = fx_set_entry(r->set, index);
 	const struct fx_call_desc *desc = &r->table[call->nr];
+	bool begun = call->ret > 0 && call->nr != SYS_connect;
 	struct fx_rest rest;
 	uint64_t begin;
-	int64_t done = call->ret, ret;
+	int64_t ret;
 
 	fx_park_before(r->park, desc, call);
 	begin = fx_now_ns();
-	ret = r->block(r, index, done > 0 ? fx_rest_of(&rest, call) : call);
-	if (desc->call_class == FX_CALL_DISK)
+	for (;;) {
+		ret = r->block(r, index,
+			       begun ? fx_rest_of(&rest, call) : call);
+		if (!begun)
+			break;
+		if (ret > 0)
+			call->ret += ret;
+		if (ret <= 0 || !fx_rest_more(call, call->ret)) {
+			ret = call->ret;
+			break;
+		}
+	}
+	if (desc->call_class == FX_CALL_DISK || storage)
 		fx_cost_note(r->cost, call->nr, fx_now_ns() - begin);
 	fx_park_after(r->park, desc, call, ret);
-	return done <= 0 ? ret : ret >= 0 ? done + ret : done;
+	return ret;
 }
 
 static enum step run_fd(struct fx_runner *r, uint32_t index, int64_t *ret)
@@ -86,10 +121,13 @@ static enum step run_fd(struct fx_runner *r, uint32_t index, int64_t *ret)
 				break;
 			}
 		}
-		if (verdict == FX_TRY_THREAD) {
+		if (verdict == FX_TRY_DISK && !r->block &&
+		    fx_run_storage(r->cost, call))
+			verdict = FX_TRY_DONE;
+		if (verdict == FX_TRY_THREAD || verdict == FX_TRY_DISK) {
 			if (!r->block)
 				return to_pool(r, index);
-			*ret = blocking(r, index);
+			*ret = blocking(r, index, verdict == FX_TRY_DISK);
 			return STEP_OVER;
 		}
 		*ret = call->ret;
@@ -104,10 +142,8 @@ static bool own(struct fx_runner *r, uint32_t index)
 {
 	struct flexsc_entry *call = fx_set_entry(r->set, index);
 
-	if (fx_load_relaxed(&call->status) == FLEXSC_SUBMITTED) {
-		call->ret = 0;
+	if (fx_load_relaxed(&call->status) == FLEXSC_SUBMITTED)
 		return fx_set_own(r->set, index);
-	}
 	return !fx_set_cancel_wanted(r->set, index);
 }
 
@@ -146,7 +182,7 @@ static enum step carry_out(struct fx_runner *r, uint32_t index, int64_t *ret)
 	}
 	if (!r->block)
 		return to_pool(r, index);
-	*ret = blocking(r, index);
+	*ret = blocking(r, index, false);
 	return STEP_OVER;
 }
 

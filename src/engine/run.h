@@ -48,6 +48,13 @@ int64_t fx_run_disk(struct fx_cost *cost, struct fx_park *park,
 		    const struct fx_call_desc *desc,
 		    const struct flexsc_entry *call, bool owner);
 
+/**
+ * fx_run_storage - what FX_TRY_DISK was said of, unless such calls are slow
+ *
+ * Return: true if call->ret is the result.
+ */
+bool fx_run_storage(struct fx_cost *cost, struct flexsc_entry *call);
+
 /* Refused and unknown numbers: the result. */
 static inline int64_t fx_run_refused(const struct fx_call_desc *desc)
 {

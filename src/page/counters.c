@@ -26,7 +26,7 @@ static void *map_counters(size_t size)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-struct flexsc_counters *fx_counters_new(const char *engine)
+struct flexsc_counters *fx_counters_new(void)
 {
 	int saved = errno;
 	struct flexsc_counters *c = map_counters(sizeof(*c));
@@ -38,9 +38,14 @@ struct flexsc_counters *fx_counters_new(const char *engine)
 	c->size = sizeof(*c);
 	c->pid = (uint32_t)getpid();
 	c->tid = (uint32_t)syscall(SYS_gettid);
-	snprintf(c->engine, sizeof(c->engine), "%s", engine);
-	__atomic_store_n(&c->magic, FLEXSC_COUNTERS_MAGIC, __ATOMIC_RELEASE);
 	return c;
+}
+
+void fx_counters_name(struct flexsc_counters *c, const char *engine)
+{
+	snprintf(c->engine, sizeof(c->engine), "%s", engine);
+	/* Last: whoever sees it may read the rest. */
+	__atomic_store_n(&c->magic, FLEXSC_COUNTERS_MAGIC, __ATOMIC_RELEASE);
 }
 
 void fx_counters_free(struct flexsc_counters *counters)

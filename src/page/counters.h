@@ -19,7 +19,8 @@
 			 __ATOMIC_RELAXED)
 
 /* Return: the mapping, or NULL. Private memory where memfd is refused. */
-struct flexsc_counters *fx_counters_new(const char *engine);
+struct flexsc_counters *fx_counters_new(void);
+void fx_counters_name(struct flexsc_counters *counters, const char *engine);
 void fx_counters_free(struct flexsc_counters *counters);
 
 #endif /* FX_PAGE_COUNTERS_H */

@@ -17,14 +17,16 @@ static size_t page_align(size_t n)
 	return (n + FLEXSC_PAGE_SIZE - 1) & ~(size_t)(FLEXSC_PAGE_SIZE - 1);
 }
 
-static void *map(size_t size)
+/* What others write is the parent's alone; a child rebuilds it. */
+static void *map(size_t size, bool inherit)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED)
 		return NULL;
-	madvise(p, size, MADV_DONTFORK);
+	if (!inherit)
+		madvise(p, size, MADV_DONTFORK);
 	return p;
 }
 
@@ -74,10 +76,10 @@ int fx_set_init(struct fx_set *set, uint32_t max_entries)
 			(size_t)limit * FLEXSC_ENTRY_SIZE;
 	set->beside_size = page_align(limit * sizeof(struct fx_beside));
 
-	base = map(set->map_size);
+	base = map(set->map_size, false);
 	if (!base)
 		return -ENOMEM;
-	set->beside = map(set->beside_size);
+	set->beside = map(set->beside_size, true);
 	if (!set->beside)
 		goto unmap;
 	set->owner_eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -111,7 +113,8 @@ void fx_set_fini(struct fx_set *set)
 
 void fx_set_abandon(struct fx_set *set)
 {
-	/* DONTFORK: there is nothing mapped here, only the descriptor. */
+	/* DONTFORK: where the set was there may be something else by now. */
+	munmap(set->beside, set->beside_size);
 	close(set->owner_eventfd);
 }
 

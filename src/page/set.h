@@ -125,6 +125,7 @@ static inline uint32_t fx_set_claim(struct fx_set *set)
 static inline void fx_set_recycle(struct fx_set *set, uint32_t index)
 {
 	fx_store_relaxed(&set->entries[index].status, FLEXSC_FREE);
+	set->beside[index].pending = 0;
 	set->beside[index].cookie = set->free_head;
 	set->free_head = index;
 	set->nr_claimed--;
@@ -132,7 +133,7 @@ static inline void fx_set_recycle(struct fx_set *set, uint32_t index)
 
 /**
  * fx_set_fill - write a call into a claimed entry
- * @call: private memory; its status and result are not looked at
+ * @call: private memory; ret is what was done of it so far
  */
 static inline void fx_set_fill(struct fx_set *set, uint32_t index,
 			       const struct flexsc_entry *call, uint64_t cookie)
@@ -145,6 +146,7 @@ static inline void fx_set_fill(struct fx_set *set, uint32_t index,
 	entry->nr = call->nr;
 	entry->nr_args = call->nr_args;
 	entry->flags = call->flags;
+	entry->ret = call->ret;
 	beside->cookie = cookie;
 	beside->chain = 0;
 	beside->pending = 1;

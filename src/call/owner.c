@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* Posting through an engine; what happens to results is the caller's. */
+#include "call/owner.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+int fx_owner_init(struct fx_owner *owner,
+		  const struct fx_owner_options *options)
+{
+	struct fx_engine_config config = {
+		.table = fx_call_table,
+		.set = &owner->set,
+		.max_threads = options->max_threads,
+		.spin_ns = options->spin_ns,
+	};
+	int bad;
+
+	fx_barrier_init();
+	bad = fx_set_init(&owner->set, options->max_entries);
+	if (bad)
+		return bad;
+	owner->counters = fx_counters_new();
+	if (!owner->counters) {
+		bad = -ENOMEM;
+		goto fini_set;
+	}
+	config.counters = owner->counters;
+	bad = fx_engine_new(&owner->engine, options->engine, &config,
+			    owner->reason);
+	if (bad)
+		goto free_counters;
+	fx_counters_name(owner->counters, owner->engine->ops->name);
+	return 0;
+
+free_counters:
+	fx_counters_free(owner->counters);
+fini_set:
+	fx_set_fini(&owner->set);
+	return bad;
+}
+
+void fx_owner_fini(struct fx_owner *owner)
+{
+	owner->engine->ops->free(owner->engine);
+	fx_counters_free(owner->counters);
+	fx_set_fini(&owner->set);
+}
+
+void fx_owner_abandon(struct fx_owner *owner)
+{
+	owner->engine->ops->abandon(owner->engine);
+	fx_counters_free(owner->counters);
+	fx_set_abandon(&owner->set);
+}
+
+void fx_owner_closing(struct fx_owner *owner, const struct flexsc_entry *call)
+{
+	struct fx_engine *engine = owner->engine;
+	const struct fx_call_desc *desc = fx_owner_desc(call->nr);
+	uint64_t first = call->args[desc->fd_arg], last = first;
+
+	if (call->flags & FLEXSC_F_ARG(desc->fd_arg))
+		return; /* the chain itself will open it */
+	if (call->nr == SYS_close_range) {
+		struct rlimit limit = { 0, 0 };
+
+		getrlimit(RLIMIT_NOFILE, &limit);
+		last = (uint32_t)call->args[1];
+		if (last >= limit.rlim_cur)
+			last = limit.rlim_cur;
+	}
+	for (uint64_t fd = first; fd <= last; fd++)
+		engine->ops->closing(engine, (int)fd);
+}
+
+enum fx_post fx_owner_post(struct fx_owner *owner, struct flexsc_entry *call,
+			   uint64_t cookie, uint32_t *index)
+{
+	struct fx_engine *engine = owner->engine;
+	const struct fx_call_desc *desc = fx_owner_desc(call->nr);
+
+	if (fx_unlikely(desc->flags & FX_CALL_CLOSES))
+		fx_owner_closing(owner, call);
+	if ((engine->attempts >> desc->call_class & 1 ||
+	     desc->flags & FX_CALL_SELF) &&
+	    engine->ops->attempt(engine, call)) {
+		fx_count(owner->counters, at_once);
+		return FX_POST_DONE;
+	}
+	*index = fx_set_claim(&owner->set);
+	if (fx_unlikely(*index == FX_NO_ENTRY))
+		return FX_POST_FULL;
+	fx_set_fill(&owner->set, *index, call, cookie);
+	engine->ops->post(engine, index, 1);
+	return FX_POST_TAKEN;
+}
+
+bool fx_owner_post_chain(struct fx_owner *owner,
+			 const struct flexsc_entry *calls,
+			 const uint64_t *cookies, uint32_t *indices,
+			 unsigned nr)
+{
+	struct fx_engine *engine = owner->engine;
+
+	for (unsigned i = 0; i < nr; i++) {
+		indices[i] = fx_set_claim(&owner->set);
+		if (indices[i] != FX_NO_ENTRY)
+			continue;
+		while (i-- > 0)
+			fx_set_recycle(&owner->set, indices[i]);
+		return false;
+	}
+	for (unsigned i = 0; i < nr; i++) {
+		if (fx_owner_desc(calls[i].nr)->flags & FX_CALL_CLOSES)
+			fx_owner_closing(owner, &calls[i]);
+		fx_set_fill(&owner->set, indices[i], &calls[i], cookies[i]);
+	}
+	fx_count(owner->counters, chains);
+	engine->ops->post(engine, indices, nr);
+	return true;
+}

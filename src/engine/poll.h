@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The state of engine poll, for engines that are that and one thing more:
+ * they embed it first, pass their calls on to fx_engine_poll's functions, and
+ * take in fx_pool.instead what would have cost a thread.
+ */
+#ifndef FX_ENGINE_POLL_H
+#define FX_ENGINE_POLL_H
+
+#include "engine/engine.h"
+#include "engine/run.h"
+
+/* Key: O owner only, except what has a lock of its own. */
+struct fx_poll {
+	struct fx_engine base;
+	struct fx_runner runner; /* the owner's */
+	struct fx_park park;
+	struct fx_pool pool;
+	struct fx_cost cost;
+	struct fx_local local; /* O */
+	enum fx_try verdict; /* O: of the attempt before a post */
+	uint32_t seq; /* O */
+	uint32_t idle_looks; /* O: empty looks in a row, nothing posted since */
+};
+
+int fx_poll_init(struct fx_poll *poll, const struct fx_engine_ops *ops,
+		 const struct fx_engine_config *config);
+void fx_poll_fini(struct fx_poll *poll);
+
+/* In a forked child, in place of fx_poll_fini(). */
+void fx_poll_abandon(struct fx_poll *poll);
+
+#endif /* FX_ENGINE_POLL_H */

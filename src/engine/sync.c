@@ -1,0 +1,664 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Engine sync: everything in the owner's thread, with nothing but poll(2).
+ * For tests, and where neither epoll nor threads can be had.
+ *
+ * Descriptor calls are tried without blocking and wait in one list. A call
+ * that may block for anything else is made where it stands, one a round and
+ * only when no descriptor call can go on: it blocks the whole loop while it
+ * lasts, and cannot be cancelled once it has begun.
+ */
+#include "arch/arch.h"
+#include "base/clock.h"
+#include "engine/attempt.h"
+#include "engine/chain.h"
+#include "engine/engines.h"
+#include "engine/rest.h"
+#include "engine/run.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+/* fx_beside.state: the list that an entry is in. */
+enum {
+	LIST_NONE,
+	LIST_WAITING,
+	LIST_BLOCKING,
+	NR_LISTS
+};
+
+/* One descriptor. Key: O. */
+struct sync_fd {
+	uint32_t nr_waiting[2]; /* by direction: 0 in, 1 out */
+	uint32_t slot; /* in the array for poll(2) + 1, while it is made */
+	uint8_t ready; /* bit 1 << direction: poll(2) said so */
+	uint8_t armed; /* what the epoll set is told of */
+};
+
+/* Key: O. */
+struct sync_engine {
+	struct fx_engine base;
+	struct fx_local local;
+	uint32_t first[NR_LISTS], last[NR_LISTS]; /* index + 1 */
+	uint32_t nr_waiting;
+	uint32_t nr_timed; /* waiting with a time-out of the socket's own */
+	bool ready; /* some descriptor is */
+	enum fx_try verdict; /* of the attempt before a post */
+	struct sync_fd *fds;
+	uint32_t nr_fds;
+	struct pollfd *polls;
+	uint32_t max_polls;
+	int epfd; /* only to be embedded; -1 until then */
+};
+
+static long sys(long nr, long a0, long a1, long a2, long a3, long a4)
+{
+	return fx_arch_syscall(nr, a0, a1, a2, a3, a4, 0);
+}
+
+static struct sync_engine *of(struct fx_engine *engine)
+{
+	return fx_container_of(engine, struct sync_engine, base);
+}
+
+static struct fx_beside *beside(struct sync_engine *e, uint32_t index)
+{
+	return &e->base.set->beside[index];
+}
+
+static const struct fx_call_desc *desc_of(struct sync_engine *e,
+					  const struct flexsc_entry *call)
+{
+	return fx_engine_desc(&e->base, call->nr);
+}
+
+static unsigned direction(struct sync_engine *e,
+			  const struct flexsc_entry *call)
+{
+	return desc_of(e, call)->flags & FX_CALL_OUT ? 1 : 0;
+}
+
+static int call_fd(struct sync_engine *e, const struct flexsc_entry *call)
+{
+	return (int)call->args[desc_of(e, call)->fd_arg];
+}
+
+/* Lists ------------------------------------------------------------------ */
+
+static void list_add(struct sync_engine *e, unsigned list, uint32_t index)
+{
+	struct fx_beside *b = beside(e, index);
+
+	b->state = (uint8_t)list;
+	b->next = 0;
+	b->prev = e->last[list];
+	if (b->prev)
+		beside(e, b->prev - 1)->next = index + 1;
+	else
+		e->first[list] = index + 1;
+	e->last[list] = index + 1;
+}
+
+static void list_remove(struct sync_engine *e, uint32_t index)
+{
+	struct fx_beside *b = beside(e, index);
+	unsigned list = b->state;
+
+	if (b->prev)
+		beside(e, b->prev - 1)->next = b->next;
+	else
+		e->first[list] = b->next;
+	if (b->next)
+		beside(e, b->next - 1)->prev = b->prev;
+	else
+		e->last[list] = b->prev;
+	b->state = LIST_NONE;
+}
+
+static struct sync_fd *record(struct sync_engine *e, int fd)
+{
+	uint32_t nr = e->nr_fds ? e->nr_fds : 64;
+	struct sync_fd *fds;
+
+	if (fd < 0)
+		return NULL;
+	if ((uint32_t)fd < e->nr_fds)
+		return &e->fds[fd];
+	while (nr <= (uint32_t)fd)
+		nr *= 2;
+	fds = realloc(e->fds, nr * sizeof(*fds));
+	if (!fds)
+		return NULL;
+	memset(fds + e->nr_fds, 0, (nr - e->nr_fds) * sizeof(*fds));
+	e->fds = fds;
+	e->nr_fds = nr;
+	return &fds[fd];
+}
+
+/* Tell the epoll set, if there is one, which directions are waited for. */
+static bool arm_fd(struct sync_engine *e, struct sync_fd *rec, int fd)
+{
+	struct epoll_event ev = { .data.fd = fd };
+	uint8_t wanted = (uint8_t)((rec->nr_waiting[0] ? 1 : 0) |
+				   (rec->nr_waiting[1] ? 2 : 0));
+	long bad;
+
+	if (e->epfd < 0 || rec->armed == wanted)
+		return true;
+	ev.events = (wanted & 1 ? EPOLLIN | EPOLLRDHUP : 0u) |
+		    (wanted & 2 ? EPOLLOUT : 0u);
+	if (!wanted)
+		bad = sys(SYS_epoll_ctl, e->epfd, EPOLL_CTL_DEL, fd, (long)&ev,
+			  0);
+	else
+		bad = sys(SYS_epoll_ctl, e->epfd, EPOLL_CTL_MOD, fd, (long)&ev,
+			  0);
+	if (wanted && bad == -ENOENT)
+		bad = sys(SYS_epoll_ctl, e->epfd, EPOLL_CTL_ADD, fd, (long)&ev,
+			  0);
+	rec->armed = bad && wanted ? 0 : wanted;
+	return !bad || !wanted;
+}
+
+/* SO_RCVTIMEO or SO_SNDTIMEO in milliseconds, 0 if there is none. */
+static uint32_t own_timeout_ms(int fd, unsigned dir)
+{
+	struct timeval tv = { 0, 0 };
+	uint32_t size = sizeof(tv);
+
+	if (sys(SYS_getsockopt, fd, SOL_SOCKET, dir ? SO_SNDTIMEO : SO_RCVTIMEO,
+		(long)&tv, (long)&size))
+		return 0;
+	return (uint32_t)(tv.tv_sec * 1000 + (tv.tv_usec + 999) / 1000);
+}
+
+static bool start_waiting(struct sync_engine *e, uint32_t index)
+{
+	const struct flexsc_entry *call = fx_set_entry(e->base.set, index);
+	unsigned dir = direction(e, call);
+	int fd = call_fd(e, call);
+	struct sync_fd *rec = record(e, fd);
+	struct fx_beside *b = beside(e, index);
+	uint32_t timeout_ms;
+
+	if (!rec)
+		return false;
+	timeout_ms = own_timeout_ms(fd, dir);
+	b->fd = (uint32_t)fd;
+	b->queue = timeout_ms != 0;
+	b->stamp_ms = fx_now_ms_coarse() + timeout_ms;
+	e->nr_timed += b->queue;
+	e->nr_waiting++;
+	rec->nr_waiting[dir]++;
+	list_add(e, LIST_WAITING, index);
+	fx_count(e->base.counters, parked);
+	return true;
+}
+
+/* Out of whatever list it is in. */
+static void stop_waiting(struct sync_engine *e, uint32_t index)
+{
+	const struct flexsc_entry *call = fx_set_entry(e->base.set, index);
+	struct fx_beside *b = beside(e, index);
+	struct sync_fd *rec;
+
+	if (b->state == LIST_WAITING) {
+		rec = &e->fds[b->fd];
+		e->nr_waiting--;
+		e->nr_timed -= b->queue;
+		b->queue = 0;
+		if (--rec->nr_waiting[direction(e, call)] == 0)
+			arm_fd(e, rec, (int)b->fd);
+	}
+	list_remove(e, index);
+}
+
+/* Carrying out ----------------------------------------------------------- */
+
+/* The call itself, or what is left of it. */
+static void call_now(struct flexsc_entry *call)
+{
+	struct fx_rest rest;
+	int64_t done = call->ret, ret;
+	bool begun = done > 0 && call->nr != SYS_connect;
+
+	ret = fx_call_plain(begun ? fx_rest_of(&rest, call) : call);
+	call->ret = !begun ? ret : ret >= 0 ? done + ret : done;
+}
+
+static enum fx_try try_fd(struct sync_engine *e, struct flexsc_entry *call)
+{
+	struct fx_hint hint = { 0 };
+	enum fx_try verdict = fx_attempt(call, &hint);
+
+	if (verdict == FX_TRY_DISK ||
+	    (verdict == FX_TRY_THREAD && hint.kind >= FX_KIND_REGULAR)) {
+		call_now(call);
+		return FX_TRY_DONE;
+	}
+	return verdict;
+}
+
+/* Not ready: is that the result, or is it to be waited for? */
+static enum fx_try not_ready(struct sync_engine *e, struct flexsc_entry *call)
+{
+	long flags = sys(SYS_fcntl, call_fd(e, call), F_GETFL, 0, 0, 0);
+
+	if (flags < 0 || !(flags & O_NONBLOCK))
+		return FX_TRY_PARK;
+	if (call->ret <= 0)
+		call->ret = -EAGAIN;
+	return FX_TRY_DONE;
+}
+
+/* Finish a call, or say what it needs: FX_TRY_PARK, FX_TRY_THREAD. */
+static enum fx_try try_call(struct sync_engine *e, struct flexsc_entry *call)
+{
+	const struct fx_call_desc *desc = desc_of(e, call);
+	enum fx_try verdict = FX_TRY_PARK;
+	struct sync_fd *rec;
+
+	switch ((enum fx_call_class)desc->call_class) {
+	case FX_CALL_FD:
+		rec = record(e, call_fd(e, call));
+		/* Not before those that are waiting. */
+		if (!rec || !rec->nr_waiting[direction(e, call)])
+			verdict = try_fd(e, call);
+		return verdict == FX_TRY_PARK ? not_ready(e, call) : verdict;
+	case FX_CALL_WAIT:
+		return FX_TRY_THREAD;
+	case FX_CALL_NEVER:
+		call->ret = fx_call_raw(call);
+		return FX_TRY_DONE;
+	case FX_CALL_DISK:
+		call->ret = fx_call_plain(call);
+		return FX_TRY_DONE;
+	default:
+		call->ret = fx_run_refused(desc);
+		return FX_TRY_DONE;
+	}
+}
+
+/* Keep an entry for later. */
+static void keep(struct sync_engine *e, uint32_t index, enum fx_try verdict)
+{
+	fx_store_relaxed(&fx_set_entry(e->base.set, index)->status,
+			 FLEXSC_BUSY);
+	if (verdict != FX_TRY_PARK || !start_waiting(e, index))
+		list_add(e, LIST_BLOCKING, index);
+}
+
+/* Complete an entry, and go on with its chain until something must wait. */
+static void over(struct sync_engine *e, uint32_t index)
+{
+	struct fx_set *set = e->base.set;
+
+	for (;;) {
+		struct flexsc_entry *call = fx_set_entry(set, index);
+		uint32_t rest = beside(e, index)->chain;
+		enum fx_try verdict = FX_TRY_DONE;
+		uint64_t distance = 1;
+
+		for (uint32_t i = rest; i; i = beside(e, i - 1)->chain)
+			fx_chain_tell(fx_set_entry(set, i - 1), distance++,
+				      call->ret);
+		fx_local_add(&e->local, set, index, call->ret);
+		if (!rest)
+			return;
+		index = rest - 1;
+		call = fx_set_entry(set, index);
+		if (fx_set_cancel_wanted(set, index) || fx_chain_dead(call))
+			call->ret = -ECANCELED;
+		else
+			verdict = try_call(e, call);
+		if (verdict != FX_TRY_DONE) {
+			keep(e, index, verdict);
+			return;
+		}
+	}
+}
+
+static void end(struct sync_engine *e, uint32_t index, int64_t ret)
+{
+	stop_waiting(e, index);
+	fx_set_entry(e->base.set, index)->ret = ret;
+	over(e, index);
+}
+
+/* Waiting ---------------------------------------------------------------- */
+
+/* One element for each descriptor, whatever waits on it, and one to wake. */
+static uint32_t make_polls(struct sync_engine *e)
+{
+	uint32_t nr = 0;
+
+	if (e->max_polls < e->nr_waiting + 1) {
+		uint32_t max = 2 * (e->nr_waiting + 1);
+		void *polls = realloc(e->polls, max * sizeof(*e->polls));
+
+		if (!polls)
+			return 0;
+		e->polls = polls;
+		e->max_polls = max;
+	}
+	e->polls[nr++] = (struct pollfd){ .fd = e->base.set->owner_eventfd,
+					  .events = POLLIN };
+	for (uint32_t i = e->first[LIST_WAITING]; i;
+	     i = beside(e, i - 1)->next) {
+		int fd = (int)beside(e, i - 1)->fd;
+		struct sync_fd *rec = &e->fds[fd];
+
+		if (rec->slot)
+			continue;
+		rec->slot = nr + 1;
+		e->polls[nr].fd = fd;
+		e->polls[nr++].events =
+			(short)((rec->nr_waiting[0] ? POLLIN | POLLRDHUP : 0) |
+				(rec->nr_waiting[1] ? POLLOUT : 0));
+	}
+	for (uint32_t i = 1; i < nr; i++)
+		e->fds[e->polls[i].fd].slot = 0;
+	return nr;
+}
+
+static void note_ready(struct sync_engine *e, uint32_t nr)
+{
+	uint64_t n;
+
+	if (e->polls[0].revents)
+		sys(SYS_read, e->polls[0].fd, (long)&n, sizeof(n), 0, 0);
+	for (uint32_t i = 1; i < nr; i++) {
+		short events = e->polls[i].revents;
+
+		if (!events)
+			continue;
+		/* An end or an error concerns both: the calls will tell. */
+		e->fds[e->polls[i].fd].ready =
+			(uint8_t)((events & ~POLLOUT ? 1 : 0) |
+				  (events & ~(POLLIN | POLLRDHUP) ? 2 : 0));
+		e->ready = true;
+	}
+}
+
+static bool look(struct sync_engine *e, uint64_t timeout_ns)
+{
+	struct timespec ts = fx_timespec(timeout_ns);
+	uint32_t nr = make_polls(e);
+	long n;
+
+	if (!nr && timeout_ns > FX_NS_PER_MS) /* no memory: ask again soon */
+		ts = fx_timespec(FX_NS_PER_MS);
+	n = sys(SYS_ppoll, (long)e->polls, nr,
+		timeout_ns == FX_NEVER && nr ? 0 : (long)&ts, 0, 0);
+	if (n > 0)
+		note_ready(e, nr);
+	return n > 0;
+}
+
+/* Calls whose socket has a time-out that is over. */
+static void expire(struct sync_engine *e)
+{
+	uint32_t now = fx_now_ms_coarse(), next;
+
+	for (uint32_t i = e->first[LIST_WAITING]; i && e->nr_timed; i = next) {
+		struct fx_beside *b = beside(e, i - 1);
+		int64_t done = fx_set_entry(e->base.set, i - 1)->ret;
+
+		next = b->next;
+		if (b->queue && (int32_t)(b->stamp_ms - now) <= 0)
+			end(e, i - 1, done > 0 ? done : -EAGAIN);
+	}
+}
+
+static void try_ready(struct sync_engine *e)
+{
+	uint32_t next, last = e->last[LIST_WAITING];
+
+	e->ready = false;
+	for (uint32_t i = e->first[LIST_WAITING]; i; i = next) {
+		struct flexsc_entry *call = fx_set_entry(e->base.set, i - 1);
+		struct sync_fd *rec = &e->fds[beside(e, i - 1)->fd];
+		uint8_t bit = (uint8_t)(1u << direction(e, call));
+		enum fx_try verdict;
+
+		next = i == last ? 0 : beside(e, i - 1)->next;
+		if (!(rec->ready & bit))
+			continue;
+		verdict = try_fd(e, call);
+		if (verdict == FX_TRY_PARK) {
+			rec->ready &= (uint8_t)~bit;
+			continue;
+		}
+		stop_waiting(e, i - 1);
+		if (verdict == FX_TRY_DONE)
+			over(e, i - 1);
+		else
+			list_add(e, LIST_BLOCKING, i - 1);
+	}
+	for (uint32_t i = 0; i < e->nr_fds; i++)
+		e->fds[i].ready = 0;
+}
+
+static void run_blocking(struct sync_engine *e)
+{
+	uint32_t index = e->first[LIST_BLOCKING] - 1;
+	struct flexsc_entry *call = fx_set_entry(e->base.set, index);
+
+	list_remove(e, index);
+	call_now(call);
+	over(e, index);
+}
+
+/* The contract ----------------------------------------------------------- */
+
+static bool sync_usable(char *reason, size_t size)
+{
+	snprintf(reason, size,
+		 "works everywhere, but a call that may block "
+		 "for ever blocks the loop");
+	return true;
+}
+
+static int sync_new(struct fx_engine **engine,
+		    const struct fx_engine_config *config)
+{
+	struct sync_engine *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return -ENOMEM;
+	fx_engine_setup(&e->base, &fx_engine_sync, config);
+	e->epfd = -1;
+	*engine = &e->base;
+	return 0;
+}
+
+/* After fork too: nothing here is shared with anybody. */
+static void sync_free(struct fx_engine *engine)
+{
+	struct sync_engine *e = of(engine);
+
+	if (e->epfd >= 0)
+		close(e->epfd);
+	free(e->fds);
+	free(e->polls);
+	free(e);
+}
+
+static bool sync_attempt(struct fx_engine *engine, struct flexsc_entry *call)
+{
+	struct sync_engine *e = of(engine);
+
+	e->verdict = try_call(e, call);
+	return e->verdict == FX_TRY_DONE;
+}
+
+static void sync_post(struct fx_engine *engine, const uint32_t *indices,
+		      unsigned nr)
+{
+	struct sync_engine *e = of(engine);
+	enum fx_try verdict = e->verdict;
+
+	e->verdict = FX_TRY_DONE;
+	for (unsigned i = 0; i < nr; i++)
+		fx_store_relaxed(&fx_set_entry(engine->set, indices[i])->status,
+				 FLEXSC_SUBMITTED);
+	fx_run_link(engine->set, indices, nr);
+	if (nr > 1 || verdict == FX_TRY_DONE) /* not tried yet */
+		verdict = try_call(e, fx_set_entry(engine->set, indices[0]));
+	if (verdict == FX_TRY_DONE)
+		over(e, indices[0]);
+	else
+		keep(e, indices[0], verdict);
+}
+
+static void sync_flush(struct fx_engine *engine)
+{
+	(void)engine; /* every posting was acted on at once */
+}
+
+static unsigned sync_reap(struct fx_engine *engine, struct fx_done *out,
+			  unsigned max)
+{
+	struct sync_engine *e = of(engine);
+
+	if (e->ready)
+		try_ready(e);
+	return fx_local_reap(&e->local, engine->set, out, max);
+}
+
+static uint64_t sync_due(struct fx_engine *engine)
+{
+	struct sync_engine *e = of(engine);
+	uint32_t now = fx_now_ms_coarse();
+	uint64_t least = FX_NEVER;
+
+	if (!e->nr_timed)
+		return FX_NEVER;
+	for (uint32_t i = e->first[LIST_WAITING]; i;
+	     i = beside(e, i - 1)->next) {
+		int32_t left = (int32_t)(beside(e, i - 1)->stamp_ms - now);
+		uint64_t ns = left <= 0 ? 0 : (uint64_t)left * FX_NS_PER_MS;
+
+		if (beside(e, i - 1)->queue && ns < least)
+			least = ns;
+	}
+	return least;
+}
+
+static void sync_wait(struct fx_engine *engine, uint64_t timeout_ns)
+{
+	struct sync_engine *e = of(engine);
+	uint64_t due = sync_due(engine);
+
+	if (e->local.first || e->ready)
+		return;
+	if (due < timeout_ns)
+		timeout_ns = due;
+	if (e->first[LIST_BLOCKING])
+		timeout_ns = 0;
+	if (timeout_ns)
+		fx_count(engine->counters, sleeps);
+	if (!look(e, timeout_ns) && e->first[LIST_BLOCKING])
+		run_blocking(e);
+	if (e->nr_timed)
+		expire(e);
+}
+
+static void sync_interrupt(struct fx_engine *engine)
+{
+	static const uint64_t one = 1;
+
+	sys(SYS_write, engine->set->owner_eventfd, (long)&one, sizeof(one), 0,
+	    0);
+}
+
+static int sync_cancel(struct fx_engine *engine, uint32_t index)
+{
+	struct sync_engine *e = of(engine);
+	struct flexsc_entry *call = fx_set_entry(engine->set, index);
+
+	if (fx_set_cancel(engine->set, index) == FX_CANCEL_DONE)
+		return -EALREADY;
+	/* In no list: a later call of a chain, which will find the request. */
+	if (beside(e, index)->state != LIST_NONE)
+		end(e, index,
+		    call->ret > 0 && call->nr != SYS_connect ? call->ret :
+							       -ECANCELED);
+	return 0;
+}
+
+static void sync_closing(struct fx_engine *engine, int fd)
+{
+	struct sync_engine *e = of(engine);
+
+	for (unsigned list = LIST_WAITING; list < NR_LISTS; list++) {
+		for (uint32_t i = e->first[list], next; i; i = next) {
+			const struct flexsc_entry *call =
+				fx_set_entry(engine->set, i - 1);
+
+			next = beside(e, i - 1)->next;
+			if (desc_of(e, call)->fd_arg >= 0 &&
+			    call_fd(e, call) == fd)
+				end(e, i - 1, -ECANCELED);
+		}
+	}
+	if (fd >= 0 && (uint32_t)fd < e->nr_fds)
+		e->fds[fd].armed = 0; /* the next file is not in the set */
+}
+
+static int sync_fd(struct fx_engine *engine)
+{
+	struct sync_engine *e = of(engine);
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	if (e->epfd >= 0)
+		return e->epfd;
+	e->epfd = (int)sys(SYS_epoll_create1, EPOLL_CLOEXEC, 0, 0, 0, 0);
+	if (e->epfd >= 0)
+		sys(SYS_epoll_ctl, e->epfd, EPOLL_CTL_ADD,
+		    engine->set->owner_eventfd, (long)&ev, 0);
+	return e->epfd;
+}
+
+static bool sync_arm(struct fx_engine *engine)
+{
+	struct sync_engine *e = of(engine);
+
+	if (e->local.first || e->ready || e->first[LIST_BLOCKING])
+		return false;
+	for (uint32_t i = e->first[LIST_WAITING]; i;
+	     i = beside(e, i - 1)->next) {
+		uint32_t fd = beside(e, i - 1)->fd;
+
+		if (!arm_fd(e, &e->fds[fd], (int)fd))
+			return false;
+	}
+	return true;
+}
+
+const struct fx_engine_ops fx_engine_sync = {
+	.name = "sync",
+	.summary = "everything in the loop's own thread, for tests",
+	.usable = sync_usable,
+	.new = sync_new,
+	.free = sync_free,
+	.abandon = sync_free,
+	.attempt = sync_attempt,
+	.post = sync_post,
+	.flush = sync_flush,
+	.reap = sync_reap,
+	.wait = sync_wait,
+	.interrupt = sync_interrupt,
+	.cancel = sync_cancel,
+	.closing = sync_closing,
+	.fd = sync_fd,
+	.due = sync_due,
+	.arm = sync_arm,
+};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Ending calls early: by request, by time-out, by descriptor. */
+#include "loop/loop.h"
+
+#include <errno.h>
+
+static int cancel(struct flexsc_loop *loop, struct flexsc_event *ev)
+{
+	struct fx_engine *engine = loop->owner.engine;
+
+	switch (FX_EVENT_STATE(ev)) {
+	case FX_EVENT_IDLE:
+		return -ENOENT;
+	case FX_EVENT_POSTED:
+		return engine->ops->cancel(engine, ev->index_);
+	case FX_EVENT_QUEUED:
+		fx_event_list_remove(&loop->queued, ev);
+		fx_loop_ready(loop, ev, ev->ret > 0 ? ev->ret : -ECANCELED);
+		return 0;
+	case FX_EVENT_TIMER:
+		fx_timers_remove(&loop->timers, ev);
+		fx_loop_ready(loop, ev, -ECANCELED);
+		return 0;
+	case FX_EVENT_READY:
+	case FX_EVENT_SENT:
+	case FX_EVENT_COLLECTED:
+		break;
+	}
+	return -EALREADY;
+}
+
+int flexsc_cancel(struct flexsc_event *ev)
+{
+	int bad = cancel(ev->loop_, ev);
+
+	if (!bad) {
+		struct flexsc_loop *loop = ev->loop_;
+
+		fx_count(loop->owner.counters, cancelled);
+		if (loop->armed)
+			fx_loop_nudge(loop);
+	}
+	return bad;
+}
+
+void fx_loop_time_out(struct flexsc_loop *loop, struct flexsc_event *ev)
+{
+	ev->state_ |= FX_EVENT_TIMED_OUT;
+	if (cancel(loop, ev) == 0)
+		fx_count(loop->owner.counters, cancelled);
+}
+
+void flexsc_forget(int fd)
+{
+	struct flexsc_loop *loop = fx_loop_current;
+
+	if (!loop || loop->broken)
+		return;
+	loop->owner.engine->ops->closing(loop->owner.engine, fd);
+	if (loop->armed)
+		fx_loop_nudge(loop);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Collecting a chain. Between begin and end, postings of the loop's thread
+ * land in an array; references to earlier results are found by their value
+ * and turned into distances, the form in which entries carry them.
+ */
+#include "loop/loop.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Which earlier call an argument means, or -1. */
+static int reference(uint64_t argument)
+{
+	int64_t n = (int64_t)argument - FLEXSC_RESULT(0);
+
+	return n >= 0 && n < FLEXSC_CHAIN_MAX ? (int)n : -1;
+}
+
+int fx_loop_collect(struct flexsc_loop *loop, struct flexsc_event *ev,
+		    const struct flexsc_entry *call)
+{
+	struct fx_collect *c = &loop->collect;
+	struct flexsc_entry *mine;
+
+	if (c->bad)
+		return c->bad;
+	if (c->nr == FLEXSC_CHAIN_MAX)
+		return c->bad = -E2BIG;
+	/* What depends on the calling thread cannot run on another one. */
+	if (fx_owner_desc(call->nr)->flags & FX_CALL_SELF)
+		return c->bad = -EOPNOTSUPP;
+	mine = &c->calls[c->nr];
+	*mine = *call;
+	for (unsigned i = 0; i < call->nr_args; i++) {
+		int which = reference(call->args[i]);
+
+		if (which < 0)
+			continue;
+		if ((unsigned)which >= c->nr)
+			return c->bad = -EINVAL;
+		mine->args[i] = c->nr - (unsigned)which;
+		mine->flags |= (uint8_t)FLEXSC_F_ARG(i);
+	}
+	if (c->always)
+		mine->flags |= FLEXSC_F_ALWAYS;
+	c->events[c->nr++] = ev;
+	if (ev)
+		ev->state_ = FX_EVENT_COLLECTED;
+	return 0;
+}
+
+int flexsc_chain_begin(void)
+{
+	struct flexsc_loop *loop = fx_loop_current;
+
+	if (!loop)
+		return -EINVAL;
+	if (loop->collect.active)
+		return -EBUSY;
+	loop->collect.active = true;
+	loop->collect.always = false;
+	loop->collect.bad = 0;
+	loop->collect.nr = 0;
+	return 0;
+}
+
+int flexsc_chain_finally(void)
+{
+	struct flexsc_loop *loop = fx_loop_current;
+
+	if (!loop || !loop->collect.active)
+		return -EINVAL;
+	loop->collect.always = true;
+	return 0;
+}
+
+/* All time-outs, or none. */
+static int start_timeouts(struct flexsc_loop *loop, struct fx_collect *c)
+{
+	uint64_t now = 0;
+	int bad = 0;
+
+	for (unsigned i = 0; i < c->nr && !bad; i++) {
+		struct flexsc_event *ev = c->events[i];
+
+		if (!ev || !ev->timeout_ns)
+			continue;
+		if (!now)
+			now = fx_now_ns();
+		bad = fx_timers_add(&loop->timers, ev,
+				    ev->timeout_ns > FX_NEVER - now ?
+					    FX_NEVER : now + ev->timeout_ns);
+	}
+	return bad;
+}
+
+static int give_up(struct flexsc_loop *loop, struct fx_collect *c, int bad)
+{
+	for (unsigned i = 0; i < c->nr; i++) {
+		struct flexsc_event *ev = c->events[i];
+
+		if (!ev)
+			continue;
+		ev->state_ = FX_EVENT_IDLE;
+		if (ev->timer_)
+			fx_timers_remove(&loop->timers, ev);
+	}
+	return bad;
+}
+
+int flexsc_chain_end(void)
+{
+	struct flexsc_loop *loop = fx_loop_current;
+	struct fx_collect *c;
+	uint64_t cookies[FLEXSC_CHAIN_MAX];
+	uint32_t indices[FLEXSC_CHAIN_MAX];
+
+	if (!loop || !loop->collect.active)
+		return -EINVAL;
+	c = &loop->collect;
+	c->active = false;
+	if (!c->bad)
+		c->bad = start_timeouts(loop, c);
+	if (c->bad)
+		return give_up(loop, c, c->bad);
+	if (c->nr == 0)
+		return 0;
+	for (unsigned i = 0; i < c->nr; i++) {
+		cookies[i] = (uint64_t)(uintptr_t)c->events[i];
+		if (i + 1 < c->nr)
+			c->calls[i].flags |= FLEXSC_F_LINK;
+	}
+	if (!fx_owner_post_chain(&loop->owner, c->calls, cookies, indices,
+				 c->nr))
+		return give_up(loop, c, -EAGAIN);
+	loop->outstanding += c->nr;
+	fx_count_add(loop->owner.counters, posted, c->nr);
+	for (unsigned i = 0; i < c->nr; i++) {
+		fx_count(loop->owner.counters, calls[c->calls[i].nr]);
+		if (!c->events[i])
+			continue;
+		c->events[i]->index_ = indices[i];
+		c->events[i]->state_ = FX_EVENT_POSTED;
+	}
+	if (loop->armed) {
+		loop->owner.engine->ops->flush(loop->owner.engine);
+		fx_loop_nudge(loop);
+	}
+	return 0;
+}

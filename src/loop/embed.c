@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A loop inside another loop: one descriptor that is readable whenever
+ * flexsc_loop_poll(loop, 0) has something to do. It is an epoll set of the
+ * engine's descriptor, a timer, and an eventfd for what becomes ready by the
+ * application's own postings between two rounds.
+ */
+#include "loop/loop.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+void fx_loop_nudge(struct flexsc_loop *loop)
+{
+	loop->armed = false; /* once is enough until the next round */
+	eventfd_write(loop->nudge_fd, 1);
+}
+
+void fx_loop_disarm(struct flexsc_loop *loop)
+{
+	eventfd_t n;
+
+	loop->armed = false;
+	eventfd_read(loop->nudge_fd, &n);
+}
+
+static void set_timer(struct flexsc_loop *loop)
+{
+	struct fx_engine *engine = loop->owner.engine;
+	struct itimerspec when = { { 0, 0 }, { 0, 0 } };
+	uint64_t now = fx_now_ns(), due = engine->ops->due(engine);
+	uint64_t deadline = due == FX_NEVER ? FX_NEVER : now + due;
+
+	if (!fx_timers_empty(&loop->timers) &&
+	    loop->timers.heap[0].deadline_ns < deadline)
+		deadline = loop->timers.heap[0].deadline_ns;
+	if (deadline != FX_NEVER)
+		when.it_value = fx_timespec(deadline ? deadline : 1);
+	timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+void fx_loop_arm(struct flexsc_loop *loop)
+{
+	struct fx_engine *engine = loop->owner.engine;
+	int saved = errno;
+	eventfd_t n;
+
+	eventfd_read(loop->nudge_fd, &n);
+	engine->ops->flush(engine);
+	set_timer(loop);
+	loop->armed = true;
+	if (loop->ready.first || fx_load_relaxed(&loop->interrupted) ||
+	    !engine->ops->arm(engine))
+		fx_loop_nudge(loop);
+	errno = saved;
+}
+
+static int add(int set, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(set, EPOLL_CTL_ADD, fd, &ev);
+}
+
+int flexsc_loop_fd(struct flexsc_loop *loop)
+{
+	struct fx_engine *engine = loop->owner.engine;
+	int saved = errno, bad;
+
+	if (loop->outer_fd >= 0)
+		return loop->outer_fd;
+	loop->nudge_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	loop->timer_fd =
+		timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	loop->outer_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (loop->nudge_fd < 0 || loop->timer_fd < 0 || loop->outer_fd < 0 ||
+	    add(loop->outer_fd, engine->ops->fd(engine)) ||
+	    add(loop->outer_fd, loop->nudge_fd) ||
+	    add(loop->outer_fd, loop->timer_fd)) {
+		bad = -errno;
+		fx_loop_embed_fini(loop);
+		errno = saved;
+		return bad;
+	}
+	if (!loop->running)
+		fx_loop_arm(loop);
+	errno = saved;
+	return loop->outer_fd;
+}
+
+void fx_loop_embed_fini(struct flexsc_loop *loop)
+{
+	int *fds[] = { &loop->outer_fd, &loop->timer_fd, &loop->nudge_fd };
+
+	for (unsigned i = 0; i < FX_ARRAY_SIZE(fds); i++) {
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+		*fds[i] = -1;
+	}
+	loop->armed = false;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rounds: results become calls of handlers (libflexsc-atc11.txt, section 4).
+ * A round calls the handlers of what was ready when it began and of one batch
+ * from the engine, then the timers that are due; what handlers post meanwhile
+ * waits for the next round, so nothing starves. The kernel is asked only when
+ * a round found nothing to do, or after some that did.
+ */
+#include "loop/loop.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+
+#define BATCH 256
+#define BUSY_ROUNDS 4 /* without asking the kernel */
+
+static void deliver(struct flexsc_loop *loop, struct flexsc_event *ev)
+{
+	if (fx_unlikely(ev->state_ & FX_EVENT_TIMED_OUT) &&
+	    ev->ret == -ECANCELED)
+		ev->ret = -ETIMEDOUT;
+	if (fx_unlikely(ev->timer_))
+		fx_timers_remove(&loop->timers, ev);
+	ev->state_ = FX_EVENT_IDLE;
+	if (ev->handler)
+		ev->handler(ev);
+}
+
+static unsigned run_ready(struct flexsc_loop *loop)
+{
+	struct fx_event_list now = loop->ready;
+	struct flexsc_event *ev;
+	unsigned nr = 0;
+
+	loop->ready = (struct fx_event_list){ NULL, NULL };
+	while ((ev = fx_event_list_pop(&now))) {
+		loop->outstanding--;
+		deliver(loop, ev);
+		nr++;
+	}
+	fx_count_add(loop->owner.counters, completed, nr);
+	return nr;
+}
+
+static unsigned run_reaped(struct flexsc_loop *loop)
+{
+	struct fx_engine *engine = loop->owner.engine;
+	struct fx_done done[BATCH];
+	unsigned nr = engine->ops->reap(engine, done, BATCH);
+
+	if (!nr)
+		return 0;
+	loop->outstanding -= nr;
+	fx_count(loop->owner.counters, batches);
+	fx_count_add(loop->owner.counters, batch_calls, nr);
+	fx_count_add(loop->owner.counters, completed, nr);
+	for (unsigned i = 0; i < nr; i++) {
+		struct flexsc_event *ev =
+			(struct flexsc_event *)(uintptr_t)done[i].cookie;
+
+		if (!ev)
+			continue;
+		ev->ret = done[i].ret;
+		deliver(loop, ev);
+	}
+	return nr;
+}
+
+static unsigned run_timers(struct flexsc_loop *loop)
+{
+	struct flexsc_event *ev;
+	uint64_t now;
+	unsigned nr = 0;
+
+	if (fx_timers_empty(&loop->timers))
+		return 0;
+	now = fx_now_ns();
+	while ((ev = fx_timers_pop(&loop->timers, now))) {
+		nr++;
+		if (FX_EVENT_STATE(ev) != FX_EVENT_TIMER) {
+			fx_loop_time_out(loop, ev);
+			continue;
+		}
+		loop->outstanding--;
+		ev->ret = 0;
+		deliver(loop, ev);
+	}
+	fx_count_add(loop->owner.counters, timers, nr);
+	return nr;
+}
+
+/* Everything that can be done without waiting. */
+static unsigned run_once(struct flexsc_loop *loop)
+{
+	unsigned nr = run_ready(loop);
+
+	if (fx_unlikely(fx_load_relaxed(&loop->interrupted)))
+		fx_loop_receive(loop);
+	nr += run_reaped(loop);
+	if (fx_unlikely(loop->queued.first))
+		fx_loop_unqueue(loop);
+	return nr + run_timers(loop);
+}
+
+static uint64_t wait_for(struct flexsc_loop *loop, int64_t timeout_ns)
+{
+	uint64_t limit = timeout_ns < 0 ? FX_NEVER : (uint64_t)timeout_ns;
+	uint64_t now, due;
+
+	if (fx_load_acquire(&loop->stop) || loop->ready.first)
+		return 0;
+	if (limit == 0 || fx_timers_empty(&loop->timers))
+		return limit;
+	now = fx_now_ns();
+	due = loop->timers.heap[0].deadline_ns;
+	due = due > now ? due - now : 0;
+	return due < limit ? due : limit;
+}
+
+static unsigned run_round(struct flexsc_loop *loop, int64_t timeout_ns)
+{
+	struct fx_engine *engine = loop->owner.engine;
+	unsigned nr;
+
+	engine->ops->flush(engine);
+	nr = run_once(loop);
+	if (nr && ++loop->busy_rounds < BUSY_ROUNDS)
+		return nr;
+	loop->busy_rounds = 0;
+	engine->ops->flush(engine);
+	engine->ops->wait(engine, nr ? 0 : wait_for(loop, timeout_ns));
+	return nr ? nr : run_once(loop);
+}
+
+int flexsc_loop_poll(struct flexsc_loop *loop, int64_t timeout_ns)
+{
+	unsigned nr;
+
+	if (loop->running)
+		return -EBUSY;
+	if (loop->broken)
+		return -ENOMEM;
+	loop->running = true;
+	if (loop->armed)
+		fx_loop_disarm(loop);
+	nr = run_round(loop, timeout_ns);
+	loop->running = false;
+	if (loop->outer_fd >= 0)
+		fx_loop_arm(loop);
+	return (int)nr;
+}
+
+int flexsc_loop_run(struct flexsc_loop *loop)
+{
+	if (loop->running)
+		return -EBUSY;
+	while (loop->outstanding || fx_load_acquire(&loop->sent)) {
+		int nr = flexsc_loop_poll(loop, -1);
+
+		if (nr < 0)
+			return nr;
+		if (fx_load_acquire(&loop->stop)) {
+			fx_store_release(&loop->stop, 0u);
+			return 1;
+		}
+	}
+	return 0;
+}
+
+size_t flexsc_loop_outstanding(const struct flexsc_loop *loop)
+{
+	return loop->outstanding;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of a loop. Key: O owner's thread only; A any thread, atomically.
+ *
+ * Life of an event (state_): IDLE -> one of the others -> IDLE, which it is
+ * again when its handler is called.
+ */
+#ifndef FX_LOOP_LOOP_H
+#define FX_LOOP_LOOP_H
+
+#include "call/owner.h"
+#include "loop/timer.h"
+
+#include <flexsc.h>
+#include <pthread.h>
+
+enum fx_event_state {
+	FX_EVENT_IDLE = 0,
+	FX_EVENT_POSTED, /* index_ is its entry */
+	FX_EVENT_READY, /* ret is known, the handler is still to be called */
+	FX_EVENT_QUEUED, /* waits for an entry, the call is in the event */
+	FX_EVENT_TIMER,
+	FX_EVENT_SENT, /* on its way from another thread */
+	FX_EVENT_COLLECTED, /* part of a chain not posted yet */
+};
+
+/* Beside the state: a time-out asked for the cancel. */
+#define FX_EVENT_TIMED_OUT 0x100
+#define FX_EVENT_STATE(ev) ((enum fx_event_state)((ev)->state_ & 0xff))
+
+struct fx_event_list {
+	struct flexsc_event *first;
+	struct flexsc_event *last;
+};
+
+/* The chain being collected. */
+struct fx_collect {
+	bool active, always;
+	int bad;
+	unsigned nr;
+	struct flexsc_entry calls[FLEXSC_CHAIN_MAX];
+	struct flexsc_event *events[FLEXSC_CHAIN_MAX];
+};
+
+struct flexsc_loop {
+	struct fx_owner owner; /* O */
+	struct fx_event_list ready; /* O */
+	struct fx_event_list queued; /* O */
+	struct fx_timers timers; /* O */
+	size_t outstanding; /* O */
+	unsigned busy_rounds; /* O: rounds since the kernel was asked */
+	bool running; /* O: inside a round */
+	bool armed; /* O: embedded, and asleep in the outer loop */
+	int outer_fd, timer_fd, nudge_fd; /* O: embedding, or -1 */
+	struct fx_collect collect; /* O */
+	struct flexsc_event *sent; /* A: stack from other threads */
+	uint32_t interrupted; /* A: an interrupt is on its way */
+	uint32_t stop; /* A */
+	pthread_t thread; /* O: whose loop it is */
+	bool broken; /* O: could not be rebuilt after fork */
+	struct fx_owner_options options;
+	char engine_name[16];
+	struct flexsc_loop *next; /* registry, for fork */
+};
+
+extern __thread struct flexsc_loop *fx_loop_current
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+static inline void fx_event_list_add(struct fx_event_list *list,
+				     struct flexsc_event *ev)
+{
+	ev->next_ = NULL;
+	if (list->last)
+		list->last->next_ = ev;
+	else
+		list->first = ev;
+	list->last = ev;
+}
+
+static inline struct flexsc_event *fx_event_list_pop(struct fx_event_list *list)
+{
+	struct flexsc_event *ev = list->first;
+
+	if (!ev)
+		return NULL;
+	list->first = ev->next_;
+	if (!list->first)
+		list->last = NULL;
+	return ev;
+}
+
+bool fx_event_list_remove(struct fx_event_list *list, struct flexsc_event *ev);
+
+/* loop/post.c */
+/* The result is known: the next round calls the handler. */
+void fx_loop_ready(struct flexsc_loop *loop, struct flexsc_event *ev,
+		   int64_t ret);
+/* Post what waited for an entry, as far as there are some now. */
+void fx_loop_unqueue(struct flexsc_loop *loop);
+
+/* loop/chain.c */
+int fx_loop_collect(struct flexsc_loop *loop, struct flexsc_event *ev,
+		    const struct flexsc_entry *call);
+
+/* loop/cancel.c */
+void fx_loop_time_out(struct flexsc_loop *loop, struct flexsc_event *ev);
+
+/* loop/embed.c */
+/* A round is over: make the outer descriptor tell of the next one. */
+void fx_loop_arm(struct flexsc_loop *loop);
+/* Something became ready between rounds. */
+void fx_loop_nudge(struct flexsc_loop *loop);
+void fx_loop_disarm(struct flexsc_loop *loop);
+void fx_loop_embed_fini(struct flexsc_loop *loop);
+
+/* loop/send.c */
+void fx_loop_receive(struct flexsc_loop *loop);
+
+/* loop/fork.c */
+void fx_loop_register(struct flexsc_loop *loop);
+void fx_loop_unregister(struct flexsc_loop *loop);
+
+#endif /* FX_LOOP_LOOP_H */
