@@ -42,6 +42,7 @@ class Server:
     def __init__(self, name, command, cpus):
         self.name, self.cpus = name, cpus
         self.runs = {connections: [] for connections in CONNECTIONS}
+        self.complaints = []
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, text=True, start_new_session=True,
             preexec_fn=lambda: os.sched_setaffinity(0, cpus))
@@ -131,9 +132,8 @@ def measure(server, connections, seconds, client_cpus):
     p99 = re.search(r"99%\s+(\S+)", text)
     if not (total and rate and p50 and p99) or not int(total.group(1)):
         raise Failure(f"{server.name}: wrk says {text.strip() or wrk.stderr.strip()}")
-    for bad in ("Non-2xx", "Socket errors"):
-        if bad in text:
-            raise Failure(f"{server.name}: " + re.search(f"{bad}.*", text).group(0))
+    for bad in re.findall(r"(?:Non-2xx|Socket errors).*", text):
+        server.complaints.append(f"{connections} connections: {bad}")
     return (float(rate.group(1)), used * 1e6 / int(total.group(1)),
             to_ms(p50.group(1)), to_ms(p99.group(1)))
 
@@ -226,6 +226,10 @@ def run(build, seconds, scratch):
         for server in servers:
             check_contents(server, folder, scratch)
         print_table(servers)
+        complaints = [f"{server.name}, {complaint}"
+                      for server in servers for complaint in server.complaints]
+        if complaints:
+            raise Failure("wrk saw errors:\n  " + "\n  ".join(complaints))
     finally:
         for server in servers:
             server.stop()
