@@ -3,6 +3,7 @@
 #include "call/owner.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -55,23 +56,39 @@ void fx_owner_abandon(struct fx_owner *owner)
 	fx_set_abandon(&owner->set);
 }
 
+/* Does a call that closes its fd_arg on success look like succeeding? */
+static bool will_close(const struct flexsc_entry *call)
+{
+	int saved = errno, got;
+
+	if (call->nr != SYS_dup2 && call->nr != SYS_dup3)
+		return true;
+	if (call->args[0] == call->args[1] ||
+	    (call->nr == SYS_dup3 && (call->args[2] & ~(uint64_t)O_CLOEXEC)))
+		return false;
+	got = fcntl((int)call->args[0], F_GETFD);
+	errno = saved;
+	return got >= 0;
+}
+
 void fx_owner_closing(struct fx_owner *owner, const struct flexsc_entry *call)
 {
 	struct fx_engine *engine = owner->engine;
 	const struct fx_call_desc *desc = fx_owner_desc(call->nr);
-	uint64_t first = call->args[desc->fd_arg], last = first;
+	uint32_t first = (uint32_t)call->args[desc->fd_arg], last = first;
+	struct rlimit limit = { 0, 0 };
 
 	if (call->flags & FLEXSC_F_ARG(desc->fd_arg))
 		return; /* the chain itself will open it */
-	if (call->nr == SYS_close_range) {
-		struct rlimit limit = { 0, 0 };
-
-		getrlimit(RLIMIT_NOFILE, &limit);
-		last = (uint32_t)call->args[1];
-		if (last >= limit.rlim_cur)
-			last = limit.rlim_cur;
+	if (!will_close(call))
+		return;
+	if (call->nr != SYS_close_range) {
+		engine->ops->closing(engine, (int)first);
+		return;
 	}
-	for (uint64_t fd = first; fd <= last; fd++)
+	getrlimit(RLIMIT_NOFILE, &limit);
+	last = (uint32_t)call->args[1];
+	for (uint32_t fd = first; fd <= last && fd < limit.rlim_cur; fd++)
 		engine->ops->closing(engine, (int)fd);
 }
 

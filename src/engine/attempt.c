@@ -7,6 +7,7 @@
 #include "engine/attempt.h"
 
 #include "arch/arch.h"
+#include "engine/guard.h"
 #include "engine/iovec.h"
 
 #include <errno.h>
@@ -114,6 +115,35 @@ static enum fx_try try_when_ready(struct flexsc_entry *call,
 	hint->ready = false;
 	call->ret = fx_call_plain(call);
 	return FX_TRY_DONE;
+}
+
+/*
+ * accept has no non-blocking form. What is not listening fails at once; a
+ * connection that somebody else took first would block: it is guarded.
+ */
+static enum fx_try try_accept(struct flexsc_entry *call, struct fx_hint *hint)
+{
+	int fd = (int)call->args[0], listening = 0;
+	uint32_t size = sizeof(listening);
+
+	if (hint->kind != FX_KIND_SOCKET) {
+		if (sys(SYS_getsockopt, fd, SOL_SOCKET, SO_ACCEPTCONN,
+			(long)&listening, (long)&size, 0) ||
+		    !listening) {
+			call->ret = fx_call_raw(call);
+			return FX_TRY_DONE;
+		}
+		hint->kind = FX_KIND_SOCKET;
+	}
+	if (!hint->ready && !ready_now(fd, POLLIN))
+		return FX_TRY_PARK;
+	hint->ready = false;
+	call->ret = hint->guard ? fx_guard_call(hint->guard, call) :
+				  fx_call_raw(call);
+	if (call->ret != FX_GUARD_BLOCKED)
+		return FX_TRY_DONE;
+	call->ret = 0;
+	return FX_TRY_PARK;
 }
 
 static bool is_regular(int fd)
@@ -496,20 +526,11 @@ static enum fx_try try_connect(struct flexsc_entry *call, struct fx_hint *hint)
 {
 	int fd = (int)call->args[0], on = 1, off = 0;
 
-	if (call->ret == 1) { /* in progress; woken: how did it end? */
-		int error = 0;
-		uint32_t size = sizeof(error);
-
-		if (!ready_now(fd, POLLOUT))
-			return FX_TRY_PARK;
-		call->ret = sys(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR,
-				(long)&error, (long)&size, 0);
-		if (call->ret == 0)
-			call->ret = -error;
-		return FX_TRY_DONE;
-	}
 	if (!hint->ours)
 		return FX_TRY_THREAD;
+	if (call->ret == 1 && !ready_now(fd, POLLOUT))
+		return FX_TRY_PARK;
+	/* Asked again once it is over, it tells how, as the plain call does. */
 	sys(SYS_ioctl, fd, FIONBIO, (long)&on, 0, 0, 0);
 	call->ret = fx_call_raw(call);
 	sys(SYS_ioctl, fd, FIONBIO, (long)&off, 0, 0, 0);
@@ -517,9 +538,9 @@ static enum fx_try try_connect(struct flexsc_entry *call, struct fx_hint *hint)
 		call->ret = 0;
 		return FX_TRY_THREAD;
 	}
-	if (call->ret != -EINPROGRESS)
+	if (call->ret != -EINPROGRESS && call->ret != -EALREADY)
 		return FX_TRY_DONE;
-	call->ret = 1;
+	call->ret = 1; /* in progress */
 	return FX_TRY_PARK;
 }
 
@@ -580,7 +601,7 @@ enum fx_try fx_attempt(struct flexsc_entry *call, struct fx_hint *hint)
 		return try_many(call, call->nr == SYS_sendmmsg);
 	case SYS_accept:
 	case SYS_accept4:
-		return try_when_ready(call, hint, POLLIN);
+		return try_accept(call, hint);
 	case SYS_sendfile:
 		return try_sendfile(call, hint);
 	case SYS_connect:

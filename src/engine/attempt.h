@@ -13,6 +13,8 @@
 
 #include <linux/flexsc.h>
 
+struct fx_guard;
+
 enum fx_kind {
 	FX_KIND_UNKNOWN = 0,
 	FX_KIND_SOCKET,
@@ -36,6 +38,7 @@ struct fx_hint {
 	bool ours; /* created by a posted call for posted calls */
 	bool drained; /* set by the attempt: nothing more before an edge */
 	uint32_t credit; /* bytes of send space known to be free */
+	struct fx_guard *guard; /* for what might block after all, or NULL */
 };
 
 /**

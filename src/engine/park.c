@@ -182,15 +182,13 @@ static void time_remove(struct fx_park *park, uint32_t index)
 	b->queue = 0;
 }
 
-#define STATE_PARKED 1
-
 /* Out of everything; the caller owns the entry again. */
 static void unpark(struct fx_park *park, struct fx_fdrec *rec, unsigned dir,
 		   uint32_t index)
 {
 	queue_remove(park, rec, dir, index);
 	time_remove(park, index);
-	beside(park, index)->state = 0;
+	beside(park, index)->state = FX_PARK_STATE_NONE;
 	park->nr_parked--;
 }
 
@@ -233,11 +231,11 @@ static void hint_in(struct fx_fdrec *rec, unsigned dir,
 }
 
 enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
-			uint32_t *seq)
+			bool turn, struct fx_guard *guard, uint32_t *seq)
 {
 	int fd = call_fd(park, call);
 	unsigned dir = call_dir(park, call);
-	struct fx_hint hint = { 0 };
+	struct fx_hint hint = { .guard = guard };
 	enum fx_try verdict;
 	struct fx_fdrec *rec;
 
@@ -246,7 +244,7 @@ enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
 	if (rec) {
 		hint_out(rec, dir, &hint);
 		*seq = rec->edges[dir];
-		if (rec->first[dir] ||
+		if ((rec->first[dir] && !turn) ||
 		    ((rec->flags & FX_FD_TRIED(dir)) &&
 		     !(rec->flags & (FX_FD_READY(dir) | FX_FD_HUP)))) {
 			unlock(park);
@@ -336,6 +334,7 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 	struct fx_fdrec *rec;
 	enum fx_parked out = FX_PARKED;
 	uint32_t now;
+	bool turn;
 	long bad;
 
 	lock(park);
@@ -351,7 +350,8 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 		out = FX_PARK_FAILED;
 		goto done;
 	}
-	if (rec->edges[dir] != (uint16_t)seq && !rec->first[dir]) {
+	turn = fx_park_turn(park, index);
+	if (rec->edges[dir] != (uint16_t)seq && (turn || !rec->first[dir])) {
 		out = FX_PARK_RETRY;
 		goto done;
 	}
@@ -368,8 +368,9 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 	}
 	now = fx_now_ms_coarse();
 	beside(park, index)->fd = (uint32_t)fd;
-	beside(park, index)->state = STATE_PARKED;
-	queue_append(park, rec, dir, index, call->ret > 0);
+	beside(park, index)->state = FX_PARK_STATE_PARKED;
+	/* Begun, or in its turn: the next edge is still its. */
+	queue_append(park, rec, dir, index, turn || call->ret > 0);
 	time_append(park,
 		    rec->checked_ms && now - rec->checked_ms < FX_PARK_TRUST_MS ?
 			    FX_PARK_LATER : FX_PARK_SOON,
@@ -470,6 +471,7 @@ uint32_t fx_park_next(struct fx_park *park)
 				continue;
 			index = rec->first[dir] - 1;
 			unpark(park, rec, dir, index);
+			beside(park, index)->state = FX_PARK_STATE_TURN;
 			break;
 		}
 		if (index == FX_NO_ENTRY) {
@@ -556,10 +558,13 @@ static long verify(struct fx_park *park, struct fx_fdrec *rec, int fd,
 		ev.events |= EPOLLIN;
 	if (rec->flags & FX_FD_SET(FX_OUT))
 		ev.events |= EPOLLOUT;
-	bad = sys(SYS_epoll_ctl, park->epfd, EPOLL_CTL_ADD, fd, (long)&ev, 0);
+	bad = sys(SYS_epoll_ctl, park->epfd, EPOLL_CTL_MOD, fd, (long)&ev, 0);
 	fx_count(park->counters, reverified);
-	if (bad == -EEXIST)
+	if (!bad)
 		return 0;
+	if (bad == -ENOENT)
+		bad = sys(SYS_epoll_ctl, park->epfd, EPOLL_CTL_ADD, fd,
+			  (long)&ev, 0);
 	rec->kind = FX_KIND_UNKNOWN;
 	rec->credit = 0;
 	rec->flags &= FX_FD_SET(FX_IN) | FX_FD_SET(FX_OUT) | FX_FD_ACTIVE;
@@ -656,7 +661,7 @@ bool fx_park_cancel(struct fx_park *park, uint32_t index)
 	bool parked;
 
 	lock(park);
-	parked = beside(park, index)->state == STATE_PARKED;
+	parked = beside(park, index)->state == FX_PARK_STATE_PARKED;
 	if (parked)
 		unpark(park, record(park, (int)beside(park, index)->fd, false),
 		       call_dir(park, call), index);
@@ -693,9 +698,16 @@ void fx_park_reset(struct fx_park *park, int fd, enum fx_kind kind, bool ours)
 		rec->kind = (uint8_t)kind;
 		rec->credit = 0;
 		rec->checked_ms = 0;
-		/* Calls still parked keep their place and are looked at soon. */
+		/* Calls still parked are tried on what it is now. */
 		rec->flags = (rec->flags & FX_FD_ACTIVE) |
 			     (ours ? FX_FD_OURS : 0);
+		for (unsigned dir = FX_IN; dir <= FX_OUT; dir++) {
+			if (!rec->first[dir])
+				continue;
+			rec->edges[dir]++;
+			rec->flags |= FX_FD_READY(dir);
+			activate(park, rec, fd);
+		}
 	}
 	unlock(park);
 }
@@ -703,7 +715,8 @@ void fx_park_reset(struct fx_park *park, int fd, enum fx_kind kind, bool ours)
 void fx_park_before(struct fx_park *park, const struct fx_call_desc *desc,
 		    const struct flexsc_entry *call)
 {
-	if ((desc->flags & FX_CALL_CLOSES) && desc->fd_arg >= 0)
+	/* Others that close may fail; the owner looked at them beforehand. */
+	if (call->nr == SYS_close)
 		fx_park_reset(park, (int)call->args[desc->fd_arg],
 			      FX_KIND_UNKNOWN, false);
 }
@@ -725,6 +738,8 @@ void fx_park_after(struct fx_park *park, const struct fx_call_desc *desc,
 
 	if (!(desc->flags & FX_CALL_NEWFD) || ret < 0)
 		return;
+	if (call->nr == SYS_dup2 && call->args[0] == call->args[1])
+		return; /* nothing new */
 	switch (call->nr) {
 	case SYS_open:
 	case SYS_openat:

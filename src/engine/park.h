@@ -30,6 +30,7 @@
 #define FX_PARK_TRUST_MS 500
 
 struct fx_fdrec;
+struct fx_guard;
 
 enum { FX_PARK_SOON = 1, FX_PARK_LATER, FX_PARK_TIMED, FX_PARK_QUEUES };
 
@@ -46,6 +47,9 @@ struct fx_park {
 	uint32_t oldest[FX_PARK_QUEUES], newest[FX_PARK_QUEUES]; /* index + 1 */
 	uint32_t nr_parked;
 };
+
+/* fx_beside.state */
+enum { FX_PARK_STATE_NONE = 0, FX_PARK_STATE_PARKED, FX_PARK_STATE_TURN };
 
 enum fx_parked {
 	FX_PARKED,
@@ -65,13 +69,21 @@ int fx_park_also(struct fx_park *park, int fd);
 
 /**
  * fx_park_try - try a call whose class is FX_CALL_FD
+ * @turn: it has waited and its turn has come
+ * @guard: of the calling thread; NULL: it may block
  * @seq: edges seen so far, for fx_park_add()
  *
- * Does not even try when calls are waiting on the descriptor already, or when
- * it is known not to be ready.
+ * Does not even try when calls are waiting on the descriptor already (except
+ * in its turn), or when it is known not to be ready.
  */
 enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
-			uint32_t *seq);
+			bool turn, struct fx_guard *guard, uint32_t *seq);
+
+/* Was this entry handed out by fx_park_next(), to be tried before others? */
+static inline bool fx_park_turn(const struct fx_park *park, uint32_t index)
+{
+	return park->set->beside[index].state == FX_PARK_STATE_TURN;
+}
 
 /* Park an entry after fx_park_try() said so. */
 enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq);

@@ -51,6 +51,7 @@ int fx_poll_init(struct fx_poll *e, const struct fx_engine_ops *ops,
 		.park = &e->park,
 		.pool = &e->pool,
 		.cost = &e->cost,
+		.guard = &e->guard,
 		.table = config->table,
 		.owner = true,
 		.complete = owner_complete,
@@ -62,6 +63,7 @@ int fx_poll_init(struct fx_poll *e, const struct fx_engine_ops *ops,
 
 void fx_poll_fini(struct fx_poll *e)
 {
+	fx_guard_fini(&e->guard);
 	fx_pool_fini(&e->pool);
 	fx_park_fini(&e->park);
 }
@@ -111,7 +113,8 @@ static bool poll_attempt(struct fx_engine *engine, struct flexsc_entry *call)
 	e->idle_looks = 0;
 	switch ((enum fx_call_class)desc->call_class) {
 	case FX_CALL_FD:
-		e->verdict = fx_park_try(&e->park, call, &e->seq);
+		e->verdict = fx_park_try(&e->park, call, false, &e->guard,
+					 &e->seq);
 		if (e->verdict == FX_TRY_DISK && fx_run_storage(&e->cost, call))
 			e->verdict = FX_TRY_DONE;
 		if (e->verdict != FX_TRY_DONE)
@@ -123,8 +126,12 @@ static bool poll_attempt(struct fx_engine *engine, struct flexsc_entry *call)
 	case FX_CALL_DISK:
 		if (fx_cost_slow(&e->cost, call->nr))
 			return false;
-		call->ret = fx_run_disk(&e->cost, &e->park, desc, call, true);
-		return true;
+		call->ret = fx_run_disk(&e->cost, &e->park, desc, call, true,
+					&e->guard);
+		if (call->ret != FX_GUARD_BLOCKED)
+			return true;
+		call->ret = 0;
+		return false;
 	case FX_CALL_WAIT:
 		return false;
 	default:
@@ -232,7 +239,9 @@ static void poll_wait(struct fx_engine *engine, uint64_t timeout_ns)
 		if (due < timeout_ns)
 			timeout_ns = due;
 		busy = fx_pool_busy(&e->pool);
-		if (busy && !fx_set_owner_sleep(engine->set))
+		/* A pool that is idle by now may have completed since reap. */
+		if (busy ? !fx_set_owner_sleep(engine->set) :
+			   fx_set_has_completion(engine->set))
 			return;
 		if (fx_pool_stalled(&e->pool))
 			fx_count(engine->counters, stalls);
@@ -292,9 +301,12 @@ static bool poll_arm(struct fx_engine *engine)
 {
 	struct fx_poll *e = of(engine);
 
+	e->idle_looks = 0; /* the next look is asked for */
 	if (e->local.first || e->park.active)
 		return false;
-	return !fx_pool_busy(&e->pool) || fx_set_owner_sleep(engine->set);
+	if (!fx_pool_busy(&e->pool))
+		return !fx_set_has_completion(engine->set);
+	return fx_set_owner_sleep(engine->set);
 }
 
 const struct fx_engine_ops fx_engine_poll = {

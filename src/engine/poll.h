@@ -17,6 +17,7 @@ struct fx_poll {
 	struct fx_park park;
 	struct fx_pool pool;
 	struct fx_cost cost;
+	struct fx_guard guard; /* of the owner's thread */
 	struct fx_local local; /* O */
 	enum fx_try verdict; /* O: of the attempt before a post */
 	uint32_t seq; /* O */

@@ -4,7 +4,7 @@
 
 #include "arch/arch.h"
 #include "base/clock.h"
-#include "engine/attempt.h"
+#include "engine/interrupt.h"
 #include "engine/run.h"
 
 #include <errno.h>
@@ -25,44 +25,8 @@ struct fx_worker {
 	struct fx_worker_view view;
 	uint32_t wake; /* futex: 1 when taken from the idle stack */
 	uint32_t calling; /* under the lock: entry + 1 inside a call */
-	uint32_t interrupt; /* set under the lock before the signal is sent */
-	uint32_t arrived; /* set by the handler */
+	struct fx_interrupt interrupt; /* sent under the lock */
 };
-
-static __thread struct fx_worker *self
-	__attribute__((tls_model("initial-exec")));
-
-static void on_signal(int signal, siginfo_t *info, void *ucontext)
-{
-	(void)signal;
-	(void)info;
-	if (!self)
-		return;
-	if (fx_load_relaxed(&self->interrupt))
-		fx_arch_cancel_entry(ucontext);
-	fx_store_relaxed(&self->arrived, 1u);
-}
-
-/* One signal a process: the highest real-time one that nobody uses. */
-static int claim_signal(void)
-{
-	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
-	static int claimed;
-	struct sigaction action = { .sa_flags = SA_SIGINFO }, old;
-
-	pthread_mutex_lock(&once);
-	action.sa_sigaction = on_signal;
-	sigfillset(&action.sa_mask);
-	for (int s = SIGRTMAX; s > SIGRTMIN && !claimed; s--) {
-		if (sigaction(s, NULL, &old) == 0 &&
-		    !(old.sa_flags & SA_SIGINFO) &&
-		    old.sa_handler == SIG_DFL &&
-		    sigaction(s, &action, NULL) == 0)
-			claimed = s;
-	}
-	pthread_mutex_unlock(&once);
-	return claimed;
-}
 
 /* Runner functions of a syscall thread ----------------------------------- */
 
@@ -72,15 +36,6 @@ static void worker_complete(struct fx_runner *runner, uint32_t index,
 	struct fx_worker *w = (struct fx_worker *)runner;
 
 	fx_set_complete(runner->set, &w->view, index, ret);
-}
-
-/* The signal was sent before the lock was released: it is on its way. */
-static void await_signal(struct fx_worker *w)
-{
-	while (!fx_load_relaxed(&w->arrived))
-		fx_arch_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-	fx_store_relaxed(&w->arrived, 0u);
-	fx_store_relaxed(&w->interrupt, 0u);
 }
 
 static int64_t worker_block(struct fx_runner *runner, uint32_t index,
@@ -107,16 +62,16 @@ static int64_t worker_block(struct fx_runner *runner, uint32_t index,
 	do {
 		ret = interrupted ? -ECANCELED :
 				    fx_arch_syscall_cancellable(
-					    &w->interrupt, call->nr, args);
-	} while (ret == -EINTR && !fx_load_relaxed(&w->interrupt));
+					    &w->interrupt.wanted, call->nr, args);
+	} while (ret == -EINTR && !fx_load_relaxed(&w->interrupt.wanted));
 
 	fx_lock(&pool->lock);
 	w->calling = 0;
 	pool->nr_blocked--;
-	interrupted = fx_load_relaxed(&w->interrupt);
+	interrupted = fx_load_relaxed(&w->interrupt.wanted);
 	fx_unlock(&pool->lock);
 	if (interrupted) {
-		await_signal(w);
+		fx_interrupt_settle(&w->interrupt);
 		if (ret == -EINTR)
 			ret = -ECANCELED;
 	}
@@ -155,7 +110,7 @@ static void *worker_main(void *arg)
 	struct fx_worker *w = arg;
 	struct fx_pool *pool = w->pool;
 
-	self = w;
+	fx_interrupt_self(&w->interrupt);
 	pthread_setname_np(pthread_self(), "flexsc-syscall");
 	fx_lock(&pool->lock);
 	w->tid = (pid_t)syscall(SYS_gettid);
@@ -208,6 +163,7 @@ static bool add_thread(struct fx_pool *pool)
 		return false;
 	w->runner = *pool->model;
 	w->runner.owner = false;
+	w->runner.guard = NULL;
 	w->runner.complete = worker_complete;
 	w->runner.block = worker_block;
 	w->pool = pool;
@@ -278,7 +234,7 @@ void fx_pool_queue(struct fx_pool *pool, uint32_t index)
 	fx_count(pool->counters, handed_over);
 	fx_lock(&pool->lock);
 	if (!pool->signal)
-		pool->signal = claim_signal();
+		pool->signal = fx_interrupt_signal();
 	pool->set->beside[index].next = 0;
 	if (pool->last)
 		pool->set->beside[pool->last - 1].next = index + 1;
@@ -331,10 +287,7 @@ bool fx_pool_cancel(struct fx_pool *pool, uint32_t index)
 	for (struct fx_worker *w = pool->workers; w && !queued; w = w->next) {
 		if (w->calling != index + 1 || !pool->signal)
 			continue;
-		fx_store_relaxed(&w->interrupt, 1u);
-		if (tgkill(getpid(), w->tid, pool->signal)) {
-			fx_store_relaxed(&w->arrived, 1u); /* queue is full */
-		}
+		fx_interrupt_send(&w->interrupt, w->tid);
 		break;
 	}
 	fx_unlock(&pool->lock);

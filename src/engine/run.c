@@ -22,14 +22,20 @@ void fx_run_link(struct fx_set *set, const uint32_t *indices, unsigned nr)
 
 int64_t fx_run_disk(struct fx_cost *cost, struct fx_park *park,
 		    const struct fx_call_desc *desc,
-		    const struct flexsc_entry *call, bool owner)
+		    const struct flexsc_entry *call, bool owner,
+		    struct fx_guard *guard)
 {
 	uint64_t begin = fx_now_ns();
 	int64_t ret;
 
 	if (park && desc->flags & FX_CALL_CLOSES)
 		fx_park_before(park, desc, call);
-	ret = owner ? fx_call_plain(call) : fx_call_raw(call);
+	if (guard && fx_guard_wanted(call->nr))
+		ret = fx_guard_call(guard, call);
+	else
+		ret = owner ? fx_call_plain(call) : fx_call_raw(call);
+	if (ret == FX_GUARD_BLOCKED)
+		return ret;
 	if (park && desc->flags & FX_CALL_NEWFD)
 		fx_park_after(park, desc, call, ret);
 	fx_cost_note(cost, call->nr, fx_now_ns() - begin);
@@ -102,7 +108,10 @@ static enum step run_fd(struct fx_runner *r, uint32_t index, int64_t *ret)
 	uint32_t seq = 0;
 
 	for (;;) {
-		enum fx_try verdict = fx_park_try(r->park, call, &seq);
+		enum fx_try verdict = 
+			fx_park_try(r->park, call,
+				    fx_park_turn(r->park, index), r->guard,
+				    &seq);
 
 		if (verdict == FX_TRY_PARK) {
 			switch (fx_park_add(r->park, index, seq)) {
@@ -172,7 +181,10 @@ static enum step carry_out(struct fx_runner *r, uint32_t index, int64_t *ret)
 	case FX_CALL_DISK:
 		if (!r->block && fx_cost_slow(r->cost, call->nr))
 			break;
-		*ret = fx_run_disk(r->cost, r->park, desc, call, r->owner);
+		*ret = fx_run_disk(r->cost, r->park, desc, call, r->owner,
+				   r->guard);
+		if (*ret == FX_GUARD_BLOCKED)
+			break;
 		return STEP_OVER;
 	case FX_CALL_NEVER:
 		*ret = fx_call_raw(call);

@@ -9,6 +9,7 @@
 
 #include "engine/cost.h"
 #include "engine/desc.h"
+#include "engine/guard.h"
 #include "engine/park.h"
 #include "engine/pool.h"
 #include "page/set.h"
@@ -21,6 +22,7 @@ struct fx_runner {
 	struct fx_pool *pool;
 	struct fx_cost *cost;
 	const struct fx_call_desc *table;
+	struct fx_guard *guard; /* NULL: its thread may block */
 	/* Owner's runner, or on behalf of a thread of the application. */
 	bool owner;
 	void (*complete)(struct fx_runner *runner, uint32_t index, int64_t ret);
@@ -43,10 +45,14 @@ void fx_run(struct fx_runner *runner, uint32_t index);
 /* The entry is over without having been run (again): go on behind it. */
 void fx_run_over(struct fx_runner *runner, uint32_t index, int64_t ret);
 
-/* A class FX_CALL_DISK call, timed for the policy. */
+/*
+ * A class FX_CALL_DISK call, timed for the policy. FX_GUARD_BLOCKED: it would
+ * have blocked for long, and was not carried out.
+ */
 int64_t fx_run_disk(struct fx_cost *cost, struct fx_park *park,
 		    const struct fx_call_desc *desc,
-		    const struct flexsc_entry *call, bool owner);
+		    const struct flexsc_entry *call, bool owner,
+		    struct fx_guard *guard);
 
 /**
  * fx_run_storage - what FX_TRY_DISK was said of, unless such calls are slow

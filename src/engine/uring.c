@@ -63,8 +63,8 @@
 #define ERESTARTSYS 512
 #define ERESTART_LAST 516
 
-/* fx_beside.state; 1 is engine/park.c's. */
-#define STATE_RING 2
+/* fx_beside.state; the small ones are engine/park.h's. */
+#define STATE_RING 128
 
 /* So many are passed on one by one. */
 #define MANY_CANCELS 64

@@ -36,6 +36,7 @@ struct uthread_engine {
 	struct fx_park park;
 	struct fx_pool pool;
 	struct fx_cost cost;
+	struct fx_guard guard, core_guard; /* owner's, core thread's */
 	uint64_t spin_ns;
 	int core_eventfd;
 	pthread_t core;
@@ -256,9 +257,11 @@ static void set_runners(struct uthread_engine *e)
 		.table = e->base.table,
 	};
 	e->runner = e->model;
-	e->runner.owner = true;
-	e->runner.complete = owner_complete;
 	e->core_runner = e->model;
+	e->runner.owner = true;
+	e->runner.guard = &e->guard;
+	e->core_runner.guard = &e->core_guard;
+	e->runner.complete = owner_complete;
 	e->core_runner.complete = core_complete;
 	fx_worker_view_init(&e->view);
 	fx_worker_view_init(&e->core_view);
@@ -313,6 +316,8 @@ static void uthread_free(struct fx_engine *engine)
 	fx_store_release(&e->stop, 1u);
 	fx_park_poke(&e->park);
 	pthread_join(e->core, NULL);
+	fx_guard_fini(&e->guard);
+	fx_guard_fini(&e->core_guard);
 	fx_pool_fini(&e->pool);
 	fx_park_fini(&e->park);
 	close(e->core_eventfd);

@@ -6,12 +6,13 @@
 
 static int cancel(struct flexsc_loop *loop, struct flexsc_event *ev)
 {
-	struct fx_engine *engine = loop->owner.engine;
+	struct fx_engine *engine;
 
 	switch (FX_EVENT_STATE(ev)) {
 	case FX_EVENT_IDLE:
 		return -ENOENT;
 	case FX_EVENT_POSTED:
+		engine = loop->owner.engine;
 		return engine->ops->cancel(engine, ev->index_);
 	case FX_EVENT_QUEUED:
 		fx_event_list_remove(&loop->queued, ev);

@@ -93,11 +93,13 @@ static unsigned run_timers(struct flexsc_loop *loop)
 /* Everything that can be done without waiting. */
 static unsigned run_once(struct flexsc_loop *loop)
 {
-	unsigned nr = run_ready(loop);
+	unsigned nr;
 
 	if (fx_unlikely(fx_load_relaxed(&loop->interrupted)))
 		fx_loop_receive(loop);
-	nr += run_reaped(loop);
+	/* First: a close that is done ended the calls parked before it. */
+	nr = run_reaped(loop);
+	nr += run_ready(loop);
 	if (fx_unlikely(loop->queued.first))
 		fx_loop_unqueue(loop);
 	return nr + run_timers(loop);

@@ -124,8 +124,11 @@ int flexsc_post(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
 	if (fx_unlikely(loop->broken))
 		return -ENOMEM;
 	if (ev) {
-		if (fx_unlikely(ev->state_))
+		if (fx_unlikely(ev->state_)) {
+			if (loop->collect.active && !loop->collect.bad)
+				loop->collect.bad = -EBUSY;
 			return -EBUSY;
+		}
 		ev->loop_ = loop;
 	}
 	if (fx_unlikely(nr >= FX_NR_CALLS))

@@ -151,6 +151,7 @@ static inline void fx_set_fill(struct fx_set *set, uint32_t index,
 	beside->chain = 0;
 	beside->pending = 1;
 	beside->cancelled = 0;
+	beside->state = 0;
 }
 
 /**

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls that should not block but might: opening what turns out to be a
+ * FIFO, accepting a connection that another process was faster to take. The
+ * guarded thread makes them itself; a watcher interrupts one that takes
+ * longer than FX_GUARD_MS, and the caller gives it to a thread of the pool.
+ *
+ * The watcher ticks while guarded calls are made and sleeps when there were
+ * none for two ticks. Protocol: `inside` is the number of the call, 0 between
+ * calls. The watcher claims it by compare-and-swap before it sends the signal
+ * and says so afterwards; the caller gives it back by compare-and-swap, and
+ * if that fails waits for the signal to be over. So it cannot hit another
+ * call. Going to sleep: see base/barrier.h; the caller is the busy side.
+ */
+#ifndef FX_ENGINE_GUARD_H
+#define FX_ENGINE_GUARD_H
+
+#include "base/types.h"
+#include "engine/interrupt.h"
+
+#include <linux/flexsc.h>
+#include <pthread.h>
+
+#define FX_GUARD_MS 10
+
+/* The call was interrupted: it has had no effect and must be made again. */
+#define FX_GUARD_BLOCKED INT64_MIN
+
+struct fx_guard {
+	struct fx_interrupt interrupt;
+	uint32_t inside; /* number of the call, or one of the two below */
+	uint32_t number; /* guarded thread only */
+	uint32_t asleep; /* futex: the watcher sleeps */
+	uint32_t stop;
+	uint32_t started;
+	pid_t tid;
+	pthread_t watcher;
+};
+
+/* Starts nothing yet; zero-initialized memory would do. */
+void fx_guard_init(struct fx_guard *guard);
+void fx_guard_fini(struct fx_guard *guard);
+
+/* Is this a number to guard? */
+bool fx_guard_wanted(unsigned int nr);
+
+/**
+ * fx_guard_call - the call, or FX_GUARD_BLOCKED
+ *
+ * Context: one thread at a time. Without a watcher (no memory for a thread,
+ * signal blocked) the call blocks as the plain one does.
+ */
+int64_t fx_guard_call(struct fx_guard *guard, const struct flexsc_entry *call);
+
+#endif /* FX_ENGINE_GUARD_H */
