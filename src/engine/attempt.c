@@ -267,6 +267,8 @@ static bool try_socket(struct flexsc_entry *call, struct fx_hint *hint,
 		if (r == -ENOTSOCK && hint->kind <= FX_KIND_SOCKET)
 			return true;
 		*verdict = FX_TRY_DONE;
+		if (r >= 0 || r == -EAGAIN)
+			hint->kind = FX_KIND_SOCKET;
 		if (r == -EAGAIN && wait) {
 			*verdict = FX_TRY_PARK;
 			return false;
@@ -274,7 +276,6 @@ static bool try_socket(struct flexsc_entry *call, struct fx_hint *hint,
 		call->ret = sum(call->ret, r);
 		if (r < 0)
 			return false;
-		hint->kind = FX_KIND_SOCKET;
 		if (msg && call->ret == r) /* accepted, so it can be read */
 			fx_iovec_from_list(v, msg->msg_iov, msg->msg_iovlen);
 		total = fx_iovec_total(v);

@@ -188,7 +188,7 @@ static void unpark(struct fx_park *park, struct fx_fdrec *rec, unsigned dir,
 {
 	queue_remove(park, rec, dir, index);
 	time_remove(park, index);
-	beside(park, index)->state = FX_PARK_STATE_NONE;
+	beside(park, index)->state = 0;
 	park->nr_parked--;
 }
 
@@ -334,7 +334,7 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 	struct fx_fdrec *rec;
 	enum fx_parked out = FX_PARKED;
 	uint32_t now;
-	bool turn;
+	bool turn, fresh;
 	long bad;
 
 	lock(park);
@@ -355,6 +355,7 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 		out = FX_PARK_RETRY;
 		goto done;
 	}
+	fresh = !(rec->flags & FX_FD_BLOCKING);
 	if (nonblocking(rec, fd) && call->nr != SYS_connect) {
 		if (call->ret <= 0)
 			call->ret = -EAGAIN;
@@ -368,7 +369,8 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 	}
 	now = fx_now_ms_coarse();
 	beside(park, index)->fd = (uint32_t)fd;
-	beside(park, index)->state = FX_PARK_STATE_PARKED;
+	beside(park, index)->state =
+		FX_PARK_STATE_PARKED | (fresh ? FX_PARK_STATE_FRESH : 0);
 	/* Begun, or in its turn: the next edge is still its. */
 	queue_append(park, rec, dir, index, turn || call->ret > 0);
 	time_append(park,
@@ -590,7 +592,9 @@ static bool check_one(struct fx_park *park, uint32_t index, uint32_t now)
 
 	if (b->queue != FX_PARK_TIMED) {
 		time_remove(park, index);
-		rec->flags &= (uint16_t)~FX_FD_BLOCKING;
+		/* Set after a call began to wait, the flag is not for it. */
+		if (!(b->state & FX_PARK_STATE_FRESH))
+			rec->flags &= (uint16_t)~FX_FD_BLOCKING;
 		bad = verify(park, rec, fd, dir);
 		rec->checked_ms = now | 1;
 		if (bad == -EBADF)
@@ -661,7 +665,7 @@ bool fx_park_cancel(struct fx_park *park, uint32_t index)
 	bool parked;
 
 	lock(park);
-	parked = beside(park, index)->state == FX_PARK_STATE_PARKED;
+	parked = beside(park, index)->state & FX_PARK_STATE_PARKED;
 	if (parked)
 		unpark(park, record(park, (int)beside(park, index)->fd, false),
 		       call_dir(park, call), index);

@@ -48,8 +48,10 @@ struct fx_park {
 	uint32_t nr_parked;
 };
 
-/* fx_beside.state */
-enum { FX_PARK_STATE_NONE = 0, FX_PARK_STATE_PARKED, FX_PARK_STATE_TURN };
+/* fx_beside.state, bits */
+#define FX_PARK_STATE_PARKED 1
+#define FX_PARK_STATE_TURN 2 /* handed out by fx_park_next() */
+#define FX_PARK_STATE_FRESH 4 /* O_NONBLOCK was looked at for this call */
 
 enum fx_parked {
 	FX_PARKED,
@@ -82,7 +84,7 @@ enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
 /* Was this entry handed out by fx_park_next(), to be tried before others? */
 static inline bool fx_park_turn(const struct fx_park *park, uint32_t index)
 {
-	return park->set->beside[index].state == FX_PARK_STATE_TURN;
+	return park->set->beside[index].state & FX_PARK_STATE_TURN;
 }
 
 /* Park an entry after fx_park_try() said so. */

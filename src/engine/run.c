@@ -156,6 +156,18 @@ static bool own(struct fx_runner *r, uint32_t index)
 	return !fx_set_cancel_wanted(r->set, index);
 }
 
+/*
+ * A close ends what is parked on its descriptor. Here, and not only when it
+ * was posted: calls posted before it may have been parked since.
+ */
+static void end_parked(struct fx_runner *r, int fd)
+{
+	uint32_t index;
+
+	while ((index = fx_park_cancel_fd(r->park, fd)) != FX_NO_ENTRY)
+		fx_run_over(r, index, -ECANCELED);
+}
+
 static enum step carry_out(struct fx_runner *r, uint32_t index, int64_t *ret)
 {
 	struct flexsc_entry *call = fx_set_entry(r->set, index);
@@ -179,7 +191,9 @@ static enum step carry_out(struct fx_runner *r, uint32_t index, int64_t *ret)
 	case FX_CALL_WAIT:
 		break;
 	case FX_CALL_DISK:
-		if (!r->block && fx_cost_slow(r->cost, call->nr))
+		if (call->nr == SYS_close)
+			end_parked(r, (int)call->args[0]);
+		if (r->block || fx_cost_slow(r->cost, call->nr))
 			break;
 		*ret = fx_run_disk(r->cost, r->park, desc, call, r->owner,
 				   r->guard);

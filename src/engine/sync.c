@@ -122,18 +122,19 @@ static void list_remove(struct sync_engine *e, uint32_t index)
 	b->state = LIST_NONE;
 }
 
-static struct sync_fd *record(struct sync_engine *e, int fd)
+/* Only for a descriptor that exists: any other number may be huge. */
+static struct sync_fd *make_record(struct sync_engine *e, int fd)
 {
 	uint32_t nr = e->nr_fds ? e->nr_fds : 64;
+	int saved = errno;
 	struct sync_fd *fds;
 
-	if (fd < 0)
-		return NULL;
 	if ((uint32_t)fd < e->nr_fds)
 		return &e->fds[fd];
 	while (nr <= (uint32_t)fd)
 		nr *= 2;
 	fds = realloc(e->fds, nr * sizeof(*fds));
+	errno = saved;
 	if (!fds)
 		return NULL;
 	memset(fds + e->nr_fds, 0, (nr - e->nr_fds) * sizeof(*fds));
@@ -184,7 +185,7 @@ static bool start_waiting(struct sync_engine *e, uint32_t index)
 	const struct flexsc_entry *call = fx_set_entry(e->base.set, index);
 	unsigned dir = direction(e, call);
 	int fd = call_fd(e, call);
-	struct sync_fd *rec = record(e, fd);
+	struct sync_fd *rec = make_record(e, fd);
 	struct fx_beside *b = beside(e, index);
 	uint32_t timeout_ms;
 
@@ -233,7 +234,7 @@ static void call_now(struct flexsc_entry *call)
 	call->ret = !begun ? ret : ret >= 0 ? done + ret : done;
 }
 
-static enum fx_try try_fd(struct sync_engine *e, struct flexsc_entry *call)
+static enum fx_try try_fd(struct flexsc_entry *call)
 {
 	struct fx_hint hint = { 0 };
 	enum fx_try verdict = fx_attempt(call, &hint);
@@ -258,19 +259,24 @@ static enum fx_try not_ready(struct sync_engine *e, struct flexsc_entry *call)
 	return FX_TRY_DONE;
 }
 
+/* Calls have no order, but the first to wait is the first to be served. */
+static bool others_wait(struct sync_engine *e, const struct flexsc_entry *call)
+{
+	uint32_t fd = (uint32_t)call_fd(e, call);
+
+	return fd < e->nr_fds && e->fds[fd].nr_waiting[direction(e, call)];
+}
+
 /* Finish a call, or say what it needs: FX_TRY_PARK, FX_TRY_THREAD. */
 static enum fx_try try_call(struct sync_engine *e, struct flexsc_entry *call)
 {
 	const struct fx_call_desc *desc = desc_of(e, call);
 	enum fx_try verdict = FX_TRY_PARK;
-	struct sync_fd *rec;
 
 	switch ((enum fx_call_class)desc->call_class) {
 	case FX_CALL_FD:
-		rec = record(e, call_fd(e, call));
-		/* Not before those that are waiting. */
-		if (!rec || !rec->nr_waiting[direction(e, call)])
-			verdict = try_fd(e, call);
+		if (!others_wait(e, call))
+			verdict = try_fd(call);
 		return verdict == FX_TRY_PARK ? not_ready(e, call) : verdict;
 	case FX_CALL_WAIT:
 		return FX_TRY_THREAD;
@@ -341,8 +347,10 @@ static uint32_t make_polls(struct sync_engine *e)
 
 	if (e->max_polls < e->nr_waiting + 1) {
 		uint32_t max = 2 * (e->nr_waiting + 1);
+		int saved = errno;
 		void *polls = realloc(e->polls, max * sizeof(*e->polls));
 
+		errno = saved;
 		if (!polls)
 			return 0;
 		e->polls = polls;
@@ -431,7 +439,7 @@ static void try_ready(struct sync_engine *e)
 		next = i == last ? 0 : beside(e, i - 1)->next;
 		if (!(rec->ready & bit))
 			continue;
-		verdict = try_fd(e, call);
+		verdict = try_fd(call);
 		if (verdict == FX_TRY_PARK) {
 			rec->ready &= (uint8_t)~bit;
 			continue;

@@ -62,6 +62,7 @@ struct form {
 	uint8_t op; /* 0 is IORING_OP_NOP: no operation */
 	uint8_t to[6];
 	bool cwd; /* paths start from the working directory */
+	bool blocks; /* to be done by a thread of the kernel from the start */
 	uint32_t len, flags;
 	uint64_t addr, off;
 };
@@ -106,13 +107,25 @@ static const struct form forms[] = {
 			 .off = EVERYWHERE },
 	[SYS_tee] = { IORING_OP_TEE, { IN, FD, SIZE, SPLICE_FLAGS } },
 
-	[SYS_open] = { IORING_OP_OPENAT, { ADDR, FLAGS, INT }, .cwd = true },
+	/*
+	 * Tried first, as io_uring usually does, an open is tried with
+	 * O_NONBLOCK: a FIFO would not wait for its other end.
+	 */
+	[SYS_open] = { IORING_OP_OPENAT,
+		       { ADDR, FLAGS, INT },
+		       .cwd = true,
+		       .blocks = true },
 	[SYS_creat] = { IORING_OP_OPENAT,
 			{ ADDR, INT },
 			.cwd = true,
+			.blocks = true,
 			.flags = O_CREAT | O_WRONLY | O_TRUNC },
-	[SYS_openat] = { IORING_OP_OPENAT, { FD, ADDR, FLAGS, INT } },
-	[SYS_openat2] = { IORING_OP_OPENAT2, { FD, ADDR, OFF, SIZE } },
+	[SYS_openat] = { IORING_OP_OPENAT,
+			 { FD, ADDR, FLAGS, INT },
+			 .blocks = true },
+	[SYS_openat2] = { IORING_OP_OPENAT2,
+			  { FD, ADDR, OFF, SIZE },
+			  .blocks = true },
 	[SYS_close] = { IORING_OP_CLOSE, { FD } },
 	[SYS_statx] = { IORING_OP_STATX, { FD, ADDR, FLAGS, INT, OFF } },
 	[SYS_mkdir] = { IORING_OP_MKDIRAT, { ADDR, INT }, .cwd = true },
@@ -275,6 +288,7 @@ bool fx_uring_prep(const struct fx_uring_ops *ops, struct io_uring_sqe *sqe,
 		return false;
 	memset(&out, 0, sizeof(out));
 	out.opcode = form->op;
+	out.flags = form->blocks ? IOSQE_ASYNC : 0;
 	out.fd = form->cwd ? AT_FDCWD : 0;
 	out.addr = form->addr;
 	out.off = form->off;
