@@ -143,6 +143,10 @@ static void test_cuts(void)
 	report("of an int only the low half counts",
 	       fx_uring_prep(&all_ops, &sqe, &call) && sqe.fd == 5 &&
 		       sqe.len == 1);
+	call = (struct flexsc_entry){ .nr = SYS_open };
+	report("an open is not tried with O_NONBLOCK",
+	       fx_uring_prep(&all_ops, &sqe, &call) &&
+		       (sqe.flags & IOSQE_ASYNC));
 }
 
 /* Doing the same --------------------------------------------------------- */
