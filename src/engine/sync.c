@@ -6,7 +6,8 @@
  * Descriptor calls are tried without blocking and wait in one list. A call
  * that may block for anything else is made where it stands, one a round and
  * only when no descriptor call can go on: it blocks the whole loop while it
- * lasts, and cannot be cancelled once it has begun.
+ * lasts, and cannot be cancelled once it has begun. So does an accept whose
+ * connection another process was faster to take, until the next one comes.
  */
 #include "arch/arch.h"
 #include "base/clock.h"
@@ -267,6 +268,23 @@ static bool others_wait(struct sync_engine *e, const struct flexsc_entry *call)
 	return fd < e->nr_fds && e->fds[fd].nr_waiting[direction(e, call)];
 }
 
+/*
+ * Accepting may block after all. So it is left until nothing is waiting to be
+ * delivered: the application may be what the next connection waits for.
+ */
+static bool is_risky(const struct flexsc_entry *call)
+{
+	struct pollfd p = { .fd = (int)call->args[0], .events = POLLIN };
+	long flags;
+
+	if (call->nr != SYS_accept && call->nr != SYS_accept4)
+		return false;
+	flags = sys(SYS_fcntl, p.fd, F_GETFL, 0, 0, 0);
+	return flags >= 0 && !(flags & O_NONBLOCK) &&
+	       sys(SYS_poll, (long)&p, 1, 0, 0, 0) == 1 &&
+	       !(p.revents & (POLLERR | POLLHUP));
+}
+
 /* Finish a call, or say what it needs: FX_TRY_PARK, FX_TRY_THREAD. */
 static enum fx_try try_call(struct sync_engine *e, struct flexsc_entry *call)
 {
@@ -275,7 +293,7 @@ static enum fx_try try_call(struct sync_engine *e, struct flexsc_entry *call)
 
 	switch ((enum fx_call_class)desc->call_class) {
 	case FX_CALL_FD:
-		if (!others_wait(e, call))
+		if (!others_wait(e, call) && !is_risky(call))
 			verdict = try_fd(call);
 		return verdict == FX_TRY_PARK ? not_ready(e, call) : verdict;
 	case FX_CALL_WAIT:
@@ -439,6 +457,10 @@ static void try_ready(struct sync_engine *e)
 		next = i == last ? 0 : beside(e, i - 1)->next;
 		if (!(rec->ready & bit))
 			continue;
+		if (e->local.first && is_risky(call)) {
+			e->ready = true; /* next time */
+			continue;
+		}
 		verdict = try_fd(call);
 		if (verdict == FX_TRY_PARK) {
 			rec->ready &= (uint8_t)~bit;
@@ -450,7 +472,7 @@ static void try_ready(struct sync_engine *e)
 		else
 			list_add(e, LIST_BLOCKING, i - 1);
 	}
-	for (uint32_t i = 0; i < e->nr_fds; i++)
+	for (uint32_t i = 0; i < e->nr_fds && !e->ready; i++)
 		e->fds[i].ready = 0;
 }
 
