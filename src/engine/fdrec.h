@@ -17,6 +17,7 @@ enum { FX_IN = 0, FX_OUT = 1 };
 #define FX_FD_BLOCKING 256u /* seen without O_NONBLOCK */
 #define FX_FD_ACTIVE 512u /* on the list of descriptors to retry */
 #define FX_FD_EDGE(dir) (1024u << (dir)) /* an edge came since the last try */
+#define FX_FD_CLOSED 4096u /* by a posted close: closed_at is valid */
 
 struct fx_fdrec {
 	uint32_t first[2], last[2]; /* parked entries + 1, by direction */
@@ -24,6 +25,7 @@ struct fx_fdrec {
 	uint32_t checked_ms; /* when the registration was last verified */
 	uint32_t credit; /* see struct fx_hint */
 	uint32_t next_active; /* descriptor + 1 */
+	uint32_t closed_at; /* when that close was posted */
 	uint16_t edges[2];
 	uint16_t flags;
 	uint8_t kind;

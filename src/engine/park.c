@@ -703,8 +703,10 @@ void fx_park_reset(struct fx_park *park, int fd, enum fx_kind kind, bool ours)
 		rec->credit = 0;
 		rec->checked_ms = 0;
 		/* Calls still parked are tried on what it is now. */
-		rec->flags = (rec->flags & FX_FD_ACTIVE) |
+		rec->flags = (rec->flags & (FX_FD_ACTIVE | FX_FD_CLOSED)) |
 			     (ours ? FX_FD_OURS : 0);
+		if (kind != FX_KIND_UNKNOWN)
+			rec->flags &= (uint16_t)~FX_FD_CLOSED;
 		for (unsigned dir = FX_IN; dir <= FX_OUT; dir++) {
 			if (!rec->first[dir])
 				continue;
@@ -714,6 +716,32 @@ void fx_park_reset(struct fx_park *park, int fd, enum fx_kind kind, bool ours)
 		}
 	}
 	unlock(park);
+}
+
+void fx_park_closing(struct fx_park *park, int fd, uint32_t posted)
+{
+	struct fx_fdrec *rec;
+
+	lock(park);
+	rec = record(park, fd, false);
+	if (rec) {
+		rec->flags |= FX_FD_CLOSED;
+		rec->closed_at = posted;
+	}
+	unlock(park);
+}
+
+bool fx_park_closed_after(struct fx_park *park, int fd, uint32_t posted)
+{
+	struct fx_fdrec *rec;
+	bool closed;
+
+	lock(park);
+	rec = record(park, fd, false);
+	closed = rec && (rec->flags & FX_FD_CLOSED) &&
+		 (int32_t)(posted - rec->closed_at) < 0;
+	unlock(park);
+	return closed;
 }
 
 void fx_park_before(struct fx_park *park, const struct fx_call_desc *desc,

@@ -122,6 +122,14 @@ bool fx_park_cancel(struct fx_park *park, uint32_t index);
 /* Take out one entry parked on @fd; FX_NO_ENTRY if none is left. */
 uint32_t fx_park_cancel_fd(struct fx_park *park, int fd);
 
+/*
+ * A posted close is about to be carried out; and: was this descriptor closed
+ * by one that was posted after the call at @posted? Then its EBADF is the
+ * close's doing: consumers may run what lies between in another order.
+ */
+void fx_park_closing(struct fx_park *park, int fd, uint32_t posted);
+bool fx_park_closed_after(struct fx_park *park, int fd, uint32_t posted);
+
 /* What a call is about to do, or did, to descriptors. */
 void fx_park_before(struct fx_park *park, const struct fx_call_desc *desc,
 		    const struct flexsc_entry *call);

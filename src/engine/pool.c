@@ -147,7 +147,7 @@ void fx_pool_mask(sigset_t *before)
 {
 	sigset_t mask;
 
-	thread_mask(0, &mask);
+	thread_mask(fx_interrupt_signal(), &mask);
 	pthread_sigmask(SIG_SETMASK, &mask, before);
 }
 

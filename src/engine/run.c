@@ -101,6 +101,15 @@ static int64_t blocking(struct fx_runner *r, uint32_t index, bool storage)
 	return ret;
 }
 
+static bool closed_meanwhile(struct fx_runner *r, uint32_t index)
+{
+	const struct flexsc_entry *call = fx_set_entry(r->set, index);
+
+	return fx_park_closed_after(
+		r->park, (int)call->args[r->table[call->nr].fd_arg],
+		r->set->beside[index].posted);
+}
+
 static enum step run_fd(struct fx_runner *r, uint32_t index, int64_t *ret)
 {
 	struct flexsc_entry *call = fx_set_entry(r->set, index);
@@ -140,6 +149,8 @@ static enum step run_fd(struct fx_runner *r, uint32_t index, int64_t *ret)
 			return STEP_OVER;
 		}
 		*ret = call->ret;
+		if (*ret == -EBADF && closed_meanwhile(r, index))
+			*ret = -ECANCELED;
 		if (desc->flags & FX_CALL_NEWFD)
 			fx_park_after(r->park, desc, call, *ret);
 		return STEP_OVER;
@@ -160,10 +171,11 @@ static bool own(struct fx_runner *r, uint32_t index)
  * A close ends what is parked on its descriptor. Here, and not only when it
  * was posted: calls posted before it may have been parked since.
  */
-static void end_parked(struct fx_runner *r, int fd)
+static void end_parked(struct fx_runner *r, int fd, uint32_t posted)
 {
 	uint32_t index;
 
+	fx_park_closing(r->park, fd, posted);
 	while ((index = fx_park_cancel_fd(r->park, fd)) != FX_NO_ENTRY)
 		fx_run_over(r, index, -ECANCELED);
 }
@@ -192,7 +204,8 @@ static enum step carry_out(struct fx_runner *r, uint32_t index, int64_t *ret)
 		break;
 	case FX_CALL_DISK:
 		if (call->nr == SYS_close)
-			end_parked(r, (int)call->args[0]);
+			end_parked(r, (int)call->args[0],
+				   r->set->beside[index].posted);
 		if (r->block || fx_cost_slow(r->cost, call->nr))
 			break;
 		*ret = fx_run_disk(r->cost, r->park, desc, call, r->owner,

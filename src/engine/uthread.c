@@ -77,15 +77,28 @@ static void core_complete(struct fx_runner *runner, uint32_t index, int64_t ret)
 
 /* The core thread --------------------------------------------------------- */
 
+/*
+ * What the owner leaves to the core thread: a close ends the calls posted
+ * before it, and the core thread may be in the middle of one of them.
+ */
+static bool may_help(const struct flexsc_entry *entry, void *arg)
+{
+	struct uthread_engine *e = arg;
+
+	return !(fx_engine_desc(&e->base, entry->nr)->flags & FX_CALL_CLOSES);
+}
+
 /* Up to @limit submissions; returns how many chains were taken. */
 static unsigned take(struct uthread_engine *e, struct fx_runner *runner,
 		     struct fx_worker_view *view, unsigned limit)
 {
+	bool helping = runner == &e->runner;
 	uint32_t indices[FLEXSC_MAX_CHAIN];
 	unsigned n = 0;
 
 	while (n < limit) {
-		int nr = fx_set_take(e->base.set, view, indices, NULL, NULL);
+		int nr = fx_set_take(e->base.set, view, indices,
+				     helping ? may_help : NULL, e);
 
 		if (nr <= 0)
 			break;
@@ -373,12 +386,12 @@ static unsigned uthread_reap(struct fx_engine *engine, struct fx_done *out,
 			     unsigned max)
 {
 	struct uthread_engine *e = of(engine);
-	unsigned nr = fx_set_reap(engine->set, out, max);
+	unsigned nr = 0;
 
+	/* First: what the owner itself did was begun before a later close. */
 	if (fx_unlikely(e->local.first))
-		nr += fx_local_reap(&e->local, engine->set, out + nr,
-				    max - nr);
-	return nr;
+		nr = fx_local_reap(&e->local, engine->set, out, max);
+	return nr + fx_set_reap(engine->set, out + nr, max - nr);
 }
 
 /* Anything to reap, before or while polling for it? */

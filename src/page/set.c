@@ -46,9 +46,11 @@ void fx_set_publish_chain(struct fx_set *set, const uint32_t *indices,
 {
 	uint64_t first = set->sq_tail;
 
-	for (unsigned i = 0; i < nr; i++)
+	for (unsigned i = 0; i < nr; i++) {
+		set->beside[indices[i]].posted = (uint32_t)(first + i);
 		fx_store_release(&set->entries[indices[i]].status,
 				 FLEXSC_SUBMITTED);
+	}
 	for (unsigned i = nr; i-- > 0;) {
 		uint64_t position = first + i;
 

@@ -33,6 +33,7 @@ struct fx_beside {
 	uint32_t older, newer; /* E: queue by time of parking, index + 1 */
 	uint32_t stamp_ms; /* E: when it was parked */
 	uint32_t fd; /* E: descriptor it is parked on */
+	uint32_t posted; /* O: position on the submission ring, low half */
 	uint8_t pending; /* O: records still to come on the completion ring */
 	uint8_t cancelled; /* O: a cancel was asked for */
 	uint8_t queue; /* E: which queue by time; 0 none */
@@ -179,6 +180,7 @@ static inline void fx_set_push(struct fx_set *set, uint32_t value)
 
 static inline void fx_set_publish(struct fx_set *set, uint32_t index)
 {
+	set->beside[index].posted = (uint32_t)set->sq_tail;
 	fx_store_release(&set->entries[index].status, FLEXSC_SUBMITTED);
 	fx_set_push(set, index);
 }
