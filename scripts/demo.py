@@ -112,8 +112,8 @@ def check_contents(server, folder, scratch):
 
 
 def to_ms(text):
-    number, unit = re.fullmatch(r"([\d.]+)(us|ms|s|m)", text).groups()
-    return float(number) * {"us": 0.001, "ms": 1, "s": 1000, "m": 60000}[unit]
+    number, unit = re.fullmatch(r"([\d.]+)(us|ms|s|m|h)", text).groups()
+    return float(number) * {"us": 0.001, "ms": 1, "s": 1000, "m": 60000, "h": 3600000}[unit]
 
 
 def measure(server, connections, seconds, client_cpus):
@@ -128,8 +128,8 @@ def measure(server, connections, seconds, client_cpus):
     text = wrk.stdout
     total = re.search(r"(\d+) requests in", text)
     rate = re.search(r"Requests/sec:\s*([\d.]+)", text)
-    p50 = re.search(r"50%\s+(\S+)", text)
-    p99 = re.search(r"99%\s+(\S+)", text)
+    p50 = re.search(r"^\s*50%\s+(\S+)", text, re.MULTILINE)
+    p99 = re.search(r"^\s*99%\s+(\S+)", text, re.MULTILINE)
     if not (total and rate and p50 and p99) or not int(total.group(1)):
         raise Failure(f"{server.name}: wrk says {text.strip() or wrk.stderr.strip()}")
     for bad in re.findall(r"(?:Non-2xx|Socket errors).*", text):

@@ -254,6 +254,77 @@ static void many_chains(void)
 	free(rs);
 }
 
+/* What a file server does, on many connections at once, numbers reused. */
+enum {
+	NR_SERVED = 64,
+	NR_ANSWERS = 150,
+	FILE_SIZE = 1024
+};
+
+struct served {
+	struct flexsc_event opened, stated, header, copied;
+	struct stat st;
+	int sv[2], nr_answers;
+};
+
+static unsigned long nr_answered;
+
+static void served_next(struct served *s);
+
+static void answer_sent(struct flexsc_event *ev)
+{
+	struct served *s = ev->data;
+	uint8_t buf[FILE_SIZE + 10];
+
+	CHECK_EQ(s->header.ret, 4);
+	CHECK_EQ(ev->ret, FILE_SIZE);
+	CHECK_EQ(recv(s->sv[1], buf, sizeof(buf), MSG_DONTWAIT), FILE_SIZE + 4);
+	CHECK(filled(buf + 4, 0, FILE_SIZE));
+	nr_answered++;
+	if (++s->nr_answers < NR_ANSWERS)
+		served_next(s);
+}
+
+static void answer_stated(struct flexsc_event *ev)
+{
+	struct served *s = ev->data;
+	int fd = (int)s->opened.ret;
+
+	CHECK_EQ(ev->ret, 0);
+	CHECK_EQ(s->st.st_size, FILE_SIZE);
+	BEGIN();
+	CHECK_EQ(flexsc_send(&s->header, s->sv[0], "head", 4, MSG_MORE), 0);
+	CHECK_EQ(flexsc_sendfile(&s->copied, s->sv[0], fd, NULL, FILE_SIZE), 0);
+	FINALLY();
+	CHECK_EQ(flexsc_close(NULL, fd), 0);
+	END();
+}
+
+static void served_next(struct served *s)
+{
+	s->stated.handler = answer_stated;
+	s->copied.handler = answer_sent;
+	s->stated.data = s->copied.data = s;
+	BEGIN();
+	CHECK_EQ(flexsc_open(&s->opened, "file", O_RDONLY | O_CLOEXEC, 0), 0);
+	CHECK_EQ(flexsc_fstat(&s->stated, FLEXSC_RESULT(0), &s->st), 0);
+	END();
+}
+
+static void serving(void)
+{
+	static struct served all[NR_SERVED];
+
+	close(make_file("file", FILE_SIZE));
+	for (int i = 0; i < NR_SERVED; i++) {
+		make_pair(all[i].sv);
+		served_next(&all[i]);
+	}
+	RUN_UNTIL(nr_answered, NR_SERVED * NR_ANSWERS);
+	while (flexsc_loop_outstanding(loop))
+		run_ms(1);
+}
+
 static void chains_at_limit(void)
 {
 	enum {
@@ -484,6 +555,7 @@ static const struct test tests[] = {
 	{ "too_long", too_long, 0 },
 	{ "busy_event", busy_event, 0 },
 	{ "many_chains", many_chains, 0 },
+	{ "serving", serving, 0 },
 	{ "chains_at_limit", chains_at_limit, TEST_NO_LOOP },
 	{ "cancelled", cancelled, 0 },
 	{ "timed_out", timed_out, 0 },
