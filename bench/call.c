@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Benchmark `call`: what a system call costs the application's core, in
+ * batches, on every engine, beside the plain call. The definition of
+ * application-core time is in --help; for `uthread` the wait between posting
+ * and reaping is left out and made just long enough.
+ */
+#include "bench/loops.h"
+#include "bench/machine.h"
+#include "bench/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MAX_BATCH 256
+#define SIZE 64
+
+static struct flexsc_event events[MAX_BATCH];
+static char buffers[MAX_BATCH][SIZE];
+static struct stat stats[MAX_BATCH];
+static struct scratch scratch;
+static char path[96];
+static int file_fd, sockets[2];
+static unsigned int nr_done;
+static long nr_bad;
+
+static void done(struct flexsc_event *ev)
+{
+	nr_done++;
+	nr_bad += ev->ret < 0;
+}
+
+/* The calls, plain and posted; a pair of calls is posted as a chain. */
+static void plain_getppid(unsigned int i)
+{
+	getppid();
+}
+
+static void post_getppid(unsigned int i)
+{
+	flexsc_post(&events[i], SYS_getppid, 0, 0, 0, 0, 0, 0);
+}
+
+static void plain_pread(unsigned int i)
+{
+	nr_bad += pread(file_fd, buffers[i], SIZE, 0) < 0;
+}
+
+static void post_pread(unsigned int i)
+{
+	flexsc_pread(&events[i], file_fd, buffers[i], SIZE, 0);
+}
+
+static void plain_stat(unsigned int i)
+{
+	nr_bad += stat(path, &stats[i]) < 0;
+}
+
+static void post_stat(unsigned int i)
+{
+	flexsc_stat(&events[i], path, &stats[i]);
+}
+
+static void plain_open_close(unsigned int i)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	nr_bad += fd < 0;
+	close(fd);
+}
+
+static void post_open_close(unsigned int i)
+{
+	flexsc_chain_begin();
+	flexsc_open(NULL, path, O_RDONLY | O_CLOEXEC, 0);
+	flexsc_close(&events[i], FLEXSC_RESULT(0));
+	flexsc_chain_end();
+}
+
+static void plain_socket(unsigned int i)
+{
+	nr_bad += write(sockets[0], buffers[i], SIZE) < 0;
+	nr_bad += read(sockets[1], buffers[i], SIZE) < 0;
+}
+
+static void post_socket(unsigned int i)
+{
+	flexsc_chain_begin();
+	flexsc_write(NULL, sockets[0], buffers[i], SIZE);
+	flexsc_read(&events[i], sockets[1], buffers[i], SIZE);
+	flexsc_chain_end();
+}
+
+static const struct op {
+	const char *name;
+	void (*plain)(unsigned int i);
+	void (*post)(unsigned int i);
+} ops[] = {
+	{ "getppid", plain_getppid, post_getppid },
+	{ "pread", plain_pread, post_pread },
+	{ "stat", plain_stat, post_stat },
+	{ "open+close", plain_open_close, post_open_close },
+	{ "socketpair", plain_socket, post_socket },
+};
+
+/* One contestant in one case. */
+struct attempt {
+	const struct op *op;
+	struct flexsc_loop *loop; /* NULL: plain */
+	unsigned int batch, nr_batches;
+	double wait_ns; /* between posting and reaping; 0: all time counts */
+};
+
+static double run_plain(void *arg)
+{
+	const struct attempt *a = arg;
+	unsigned int nr = a->batch * a->nr_batches;
+	uint64_t begin = ticks();
+
+	for (unsigned int i = 0; i < nr; i++)
+		a->op->plain(i % MAX_BATCH);
+	return ticks_ns(ticks() - begin, 1) / nr;
+}
+
+/* On this core: all time counts. */
+static double run_here(struct attempt *a)
+{
+	uint64_t begin = ticks();
+
+	for (unsigned int i = 0; i < a->nr_batches; i++) {
+		for (unsigned int j = 0; j < a->batch; j++)
+			a->op->post(j);
+		loop_finish(a->loop, &nr_done, a->batch);
+	}
+	return ticks_ns(ticks() - begin, 1) / (a->batch * a->nr_batches);
+}
+
+/*
+ * On another core. A batch that was not complete after the wait counts with
+ * all its rounds, and the next ones wait longer.
+ */
+static double run_elsewhere(struct attempt *a)
+{
+	uint64_t sum = 0, nr_intervals = 0;
+
+	for (unsigned int i = 0; i < a->nr_batches; i++) {
+		unsigned int wanted = nr_done + a->batch, nr_polls = 0;
+		uint64_t begin = ticks();
+
+		for (unsigned int j = 0; j < a->batch; j++)
+			a->op->post(j);
+		sum += ticks() - begin;
+		nr_intervals++;
+		do {
+			spin_ns(a->wait_ns);
+			begin = ticks();
+			flexsc_loop_poll(a->loop, 0);
+			sum += ticks() - begin;
+			nr_intervals++;
+		} while (nr_done != wanted && ++nr_polls < 100000);
+		if (nr_polls && a->wait_ns < 1e6)
+			a->wait_ns *= 1.1;
+	}
+	return ticks_ns(sum, nr_intervals) / (a->batch * a->nr_batches);
+}
+
+static double run_posted(void *arg)
+{
+	struct attempt *a = arg;
+
+	flexsc_loop_use(a->loop);
+	/* Wake everybody before the clock starts. */
+	a->op->post(0);
+	loop_finish(a->loop, &nr_done, 1);
+	return a->wait_ns > 0 ? run_elsewhere(a) : run_here(a);
+}
+
+static void run_case(const struct bench_options *o, const struct op *op,
+		     unsigned int batch, struct engine_loop *loops,
+		     unsigned int nr_loops)
+{
+	struct series series[NR_ENGINES + 1] = { 0 };
+	struct attempt attempts[NR_ENGINES + 1];
+	unsigned int nr_calls = o->quick ? 512 : 4096;
+	char label[32];
+	double plain, trip;
+
+	snprintf(label, sizeof(label), "%s/%u", op->name, batch);
+	report_progress("call: %s", label);
+	for (unsigned int i = 0; i <= nr_loops; i++) {
+		attempts[i] = (struct attempt){
+			.op = op,
+			.batch = batch,
+			.nr_batches = nr_calls / batch,
+		};
+		series[i].name = i ? loops[i - 1].name : "plain call";
+		series[i].once = i ? run_posted : run_plain;
+		series[i].arg = &attempts[i];
+		if (i)
+			attempts[i].loop = loops[i - 1].loop;
+	}
+	plain = run_plain(&attempts[0]);
+	for (unsigned int i = 1; i <= nr_loops; i++)
+		if (strcmp(loops[i - 1].name, "uthread") == 0)
+			attempts[i].wait_ns = 1000 + 1.5 * plain * batch;
+	trip = series_run(series, nr_loops + 1, o->runs);
+	for (unsigned int i = 1; i <= nr_loops; i++)
+		report_pair((struct report_row){ .bench = "call",
+						 .label = label,
+						 .metric = "app-core time",
+						 .unit = "ns/call",
+						 .roundtrip_ns = trip },
+			    &series[i], &series[0]);
+}
+
+static int run(const struct bench_options *o)
+{
+	static const unsigned int batches[] = { 1, 4, 16, 64, 256 };
+	struct engine_loop loops[NR_ENGINES];
+	unsigned int nr_loops;
+	int bad = scratch_new(&scratch, 1);
+
+	if (bad) {
+		fprintf(stderr, "flexsc: cannot make files in /tmp: %s\n",
+			strerror(-bad));
+		return 1;
+	}
+	scratch_path(&scratch, "", 0, path, sizeof(path));
+	file_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
+		sockets[0] = sockets[1] = -1;
+	for (unsigned int i = 0; i < MAX_BATCH; i++)
+		events[i].handler = done;
+	nr_loops = loops_open(loops, o->engine);
+	for (unsigned int i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		for (unsigned int j = 0; j < 5; j++)
+			run_case(o, &ops[i], batches[j], loops, nr_loops);
+	loops_close(loops, nr_loops);
+	scratch_free(&scratch);
+	if (nr_bad)
+		fprintf(stderr, "flexsc: %ld calls failed\n", nr_bad);
+	return nr_bad || !nr_loops;
+}
+
+const struct bench bench_call = {
+	.name = "call",
+	.summary = "application-core time of single calls, in batches",
+	.run = run,
+};

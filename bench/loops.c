@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Loops on each engine that works here, and files to work on. An engine that
+ * the library would replace by another one counts as not usable.
+ */
+#include "bench/loops.h"
+
+#include "bench/machine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *const engine_names[NR_ENGINES] = { "uthread", "poll", "uring",
+					       "sync" };
+
+int loop_open(struct flexsc_loop **loop, const char *name)
+{
+	struct flexsc_options options = { .size = sizeof(options),
+					  .engine = name };
+	int bad = flexsc_loop_new(loop, &options);
+
+	if (bad)
+		return bad;
+	if (strcmp(name, "auto") != 0 &&
+	    strcmp(flexsc_loop_engine(*loop), name) != 0)
+		return -ENOSYS;
+	return 0;
+}
+
+unsigned int loops_open(struct engine_loop *loops, const char *only)
+{
+	unsigned int nr = 0;
+
+	machine_pin(machine()->cpu_app);
+	for (int i = 0; i < NR_ENGINES; i++) {
+		struct flexsc_loop *loop = NULL;
+		int bad;
+
+		if (only && strcmp(only, engine_names[i]) != 0)
+			continue;
+		bad = loop_open(&loop, engine_names[i]);
+		if (!bad)
+			loops[nr++] =
+				(struct engine_loop){ engine_names[i], loop };
+		else if (bad == -ENOSYS)
+			flexsc_loop_free(loop);
+	}
+	return nr;
+}
+
+void loops_close(struct engine_loop *loops, unsigned int nr)
+{
+	while (nr--) {
+		flexsc_loop_shutdown(loops[nr].loop);
+		flexsc_loop_free(loops[nr].loop);
+	}
+}
+
+void loop_finish(struct flexsc_loop *loop, const unsigned int *done,
+		 unsigned int wanted)
+{
+	unsigned int begin = *done;
+
+	while (*done - begin < wanted)
+		if (flexsc_loop_poll(loop, -1) < 0)
+			return;
+}
+
+int scratch_new(struct scratch *s, unsigned int nr)
+{
+	static const char block[4096];
+
+	snprintf(s->folder, sizeof(s->folder), "/tmp/flexsc-bench.XXXXXX");
+	if (!mkdtemp(s->folder))
+		return -errno;
+	s->nr_files = nr;
+	for (unsigned int i = 0; i < nr; i++) {
+		char path[96];
+		int fd, bad = 0;
+
+		scratch_path(s, "", i, path, sizeof(path));
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+		if (fd < 0 || write(fd, block, sizeof(block)) < 0)
+			bad = -errno;
+		if (fd >= 0)
+			close(fd);
+		if (bad) {
+			scratch_free(s);
+			return bad;
+		}
+	}
+	return 0;
+}
+
+void scratch_path(const struct scratch *s, const char *prefix, unsigned int i,
+		  char *path, unsigned long size)
+{
+	snprintf(path, size, "%s/%s%u", s->folder, prefix, i);
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind,
+		      struct FTW *where)
+{
+	(void)st;
+	(void)kind;
+	(void)where;
+	return remove(path);
+}
+
+void scratch_free(struct scratch *s)
+{
+	nftw(s->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}

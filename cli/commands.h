@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* The subcommands: each gets its own name as argv[0], returns the status. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+int bench_main(int argc, char **argv); /* bench/bench.c */
+int doctor_main(int argc, char **argv); /* bench/doctor.c */
+
+#endif /* CLI_COMMANDS_H */
