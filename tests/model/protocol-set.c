@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The set under test and what its parties do with it. page/set.c is part of
+ * this file so that its barrier can be left out by mistake.
+ */
+#include "model/protocol.h"
+
+#include <string.h>
+
+#undef fx_barrier_heavy
+#define fx_barrier_heavy() model_barrier_heavy()
+#include "../../src/page/set.c"
+
+enum mistake mistake;
+struct model_memory mem;
+struct fx_model_sem owner_sem, core_sem;
+
+void model_barrier_heavy(void)
+{
+	if (mistake != NO_BARRIER)
+		fx_model_membarrier();
+}
+
+/* What page/map.c does with an eventfd. */
+void fx_set_wake_owner(struct fx_set *set)
+{
+	if (fx_exchange(&set->shared->owner_sleeping, 0u))
+		fx_model_sem_post(&owner_sem);
+}
+
+void fx_set_owner_awake(struct fx_set *set)
+{
+	fx_exchange(&set->shared->owner_sleeping, 0u);
+}
+
+static void register_memory(void)
+{
+	fx_model_region(&mem.shared, sizeof(mem.shared));
+	fx_model_region(mem.entries, sizeof(mem.entries));
+	fx_model_region_named("sq", mem.sq, NR_MODEL_SLOTS * 4);
+	fx_model_region_named("sq+", mem.sq + FLEXSC_RING_MIN,
+			      NR_MODEL_SLOTS * 4);
+	fx_model_region_named("cq", mem.cq, NR_MODEL_SLOTS * 16);
+	fx_model_region_named("cq+", mem.cq + FLEXSC_RING_MIN,
+			      NR_MODEL_SLOTS * 16);
+	fx_model_region(mem.beside, NR_MODEL_ENTRIES * sizeof(*mem.beside));
+	fx_model_region(&mem.set, sizeof(mem.set));
+	fx_model_region(mem.runs, sizeof(mem.runs));
+	fx_model_region(mem.completions, sizeof(mem.completions));
+	fx_model_region(&mem.stop, sizeof(mem.stop));
+	fx_model_sem_init(&owner_sem);
+	fx_model_sem_init(&core_sem);
+	fx_model_name("status[0]", &mem.entries[0].status, 4);
+	fx_model_name("status[1]", &mem.entries[1].status, 4);
+	fx_model_name("status[2]", &mem.entries[2].status, 4);
+	fx_model_name("owner_sleeping", &mem.shared.owner_sleeping, 4);
+	fx_model_name("engine_sleeping", &mem.shared.engine_sleeping, 4);
+	fx_model_name("sq_head", &mem.shared.sq_head, 8);
+	fx_model_name("cq_tail", &mem.shared.cq_tail, 8);
+}
+
+void model_set_init(uint32_t nr_entries)
+{
+	memset(&mem, 0, sizeof(mem));
+	memset(mem.shared.sq_start, 0xff, sizeof(mem.shared.sq_start));
+	memset(mem.shared.cq_start, 0xff, sizeof(mem.shared.cq_start));
+	mem.shared.sq_start[0] = mem.shared.cq_start[0] = 0;
+	mem.set = (struct fx_set){
+		.shared = &mem.shared,
+		.entries = mem.entries,
+		.sq = mem.sq,
+		.cq = mem.cq,
+		.beside = mem.beside,
+		.max_entries = 2 * FLEXSC_PAGE_ENTRIES,
+		.free_head = FX_NO_ENTRY,
+		.nr_entries = nr_entries,
+	};
+	fx_ring_view_set(&mem.set.sq_view, 0);
+	fx_ring_view_set(&mem.set.cq_view, 0);
+	for (uint32_t i = nr_entries; i-- > 0;) {
+		mem.beside[i].cookie = mem.set.free_head;
+		mem.set.free_head = i;
+	}
+	register_memory();
+}
+
+/* Owner ------------------------------------------------------------------- */
+
+/* fx_set_grow(), but leaving too little room for acknowledgements. */
+static void grow_short(void)
+{
+	struct fx_set *set = &mem.set;
+	uint64_t start = set->cq_head + set->nr_entries;
+
+	fx_store_release(&mem.shared.cq_start[1], start);
+	fx_store_release(&mem.shared.sq_start[1], set->sq_tail);
+	fx_ring_view_move(&set->sq_view, mem.shared.sq_start, set->sq_tail);
+	fx_ring_view_move(&set->cq_view, mem.shared.cq_start, set->cq_head);
+	set->nr_entries++;
+	set->free_head = set->nr_entries - 1;
+	set->beside[set->free_head].cookie = FX_NO_ENTRY;
+}
+
+uint32_t model_claim(uint64_t value, uint8_t flags)
+{
+	struct fx_set *set = &mem.set;
+	uint32_t index;
+
+	if (mistake == SHORT_SEGMENT && set->free_head == FX_NO_ENTRY)
+		grow_short();
+	index = fx_set_claim(set);
+	fx_model_assert(index < NR_MODEL_ENTRIES);
+	fx_model_assert(fx_load_relaxed(&set->entries[index].status) ==
+			FLEXSC_FREE);
+	fx_store_relaxed(&set->entries[index].args[0], value);
+	fx_store_relaxed(&set->entries[index].flags, flags);
+	set->beside[index].cookie = value;
+	set->beside[index].pending = 1;
+	set->beside[index].cancelled = 0;
+	return index;
+}
+
+uint32_t model_post(uint64_t value)
+{
+	uint32_t index = model_claim(value, 0);
+
+	if (mistake == EARLY_SLOT) {
+		fx_set_push(&mem.set, index);
+		fx_store_release(&mem.entries[index].status, FLEXSC_SUBMITTED);
+	} else {
+		fx_set_publish(&mem.set, index);
+	}
+	return index;
+}
+
+void model_post_chain(uint64_t first, unsigned nr)
+{
+	uint32_t indices[FLEXSC_MAX_CHAIN] = { 0 };
+
+	for (unsigned i = 0; i < nr; i++)
+		indices[i] = model_claim(first + i,
+					 i + 1 < nr ? FLEXSC_F_LINK : 0);
+	if (mistake == LATE_LINK)
+		fx_store_relaxed(&mem.entries[indices[0]].flags, (uint8_t)0);
+	fx_set_publish_chain(&mem.set, indices, nr);
+	if (mistake == LATE_LINK)
+		fx_store_relaxed(&mem.entries[indices[0]].flags,
+				 (uint8_t)FLEXSC_F_LINK);
+}
+
+unsigned model_reap(void)
+{
+	struct fx_done done[2] = { { 0 } };
+	unsigned nr = fx_set_reap(&mem.set, done, 2);
+
+	for (unsigned i = 0; i < nr; i++) {
+		uint64_t value = done[i].cookie;
+
+		fx_model_assert(value > 0 && value < NR_MODEL_VALUES);
+		fx_model_assert(done[i].ret == (int64_t)(10 * value) ||
+				done[i].ret == -ECANCELED);
+		mem.completions[value]++;
+		fx_model_assert(mem.completions[value] == 1);
+	}
+	return nr;
+}
+
+void model_await(unsigned nr)
+{
+	while (nr > 0) {
+		unsigned n = model_reap();
+
+		fx_model_assert(n <= nr);
+		nr -= n;
+		if (!n)
+			fx_cpu_relax();
+	}
+}
+
+void model_await_all(void)
+{
+	while (mem.set.nr_claimed) {
+		uint64_t before = mem.set.cq_head;
+
+		model_reap();
+		if (mem.set.cq_head == before)
+			fx_cpu_relax();
+	}
+}
+
+void model_check(unsigned last)
+{
+	for (unsigned value = 1; value <= last; value++) {
+		unsigned runs = 0;
+
+		for (unsigned t = 0; t < FX_MODEL_MAX_THREADS; t++)
+			runs += mem.runs[t][value];
+		fx_model_assert(mem.completions[value] == 1);
+		fx_model_assert(runs <= 1);
+	}
+	fx_model_assert(mem.set.nr_claimed == 0);
+	fx_model_assert(!fx_set_has_completion(&mem.set));
+	fx_model_assert(mem.shared.cq_tail == mem.set.cq_head);
+	fx_model_assert(mem.shared.sq_head == mem.set.sq_tail);
+	for (unsigned i = 0; i < NR_MODEL_ENTRIES; i++)
+		fx_model_assert(mem.entries[i].status == FLEXSC_FREE);
+}
+
+/* Consumers --------------------------------------------------------------- */
+
+/* fx_set_complete(), in the orders that it must not have. */
+static void complete_wrongly(struct fx_worker_view *view, uint32_t index,
+			     int64_t ret)
+{
+	struct fx_set *set = &mem.set;
+	uint64_t position;
+	struct flexsc_completion *slot;
+
+	fx_store_release(&set->entries[index].status, FLEXSC_DONE);
+	if (mistake == EARLY_LOOK)
+		fx_set_look_at_owner(set);
+	position = fx_fetch_add(&set->shared->cq_tail, 1);
+	fx_ring_view_move(&view->cq, set->shared->cq_start, position);
+	slot = &set->cq[fx_ring_slot(&view->cq, position)];
+	if (mistake == EARLY_LOOK)
+		fx_store_relaxed(&slot->ret, ret);
+	fx_store_release(&slot->word, fx_cq_tag(&view->cq, position) | index);
+	if (mistake == EARLY_WORD)
+		fx_store_relaxed(&slot->ret, ret);
+}
+
+static void run(struct fx_worker_view *view, uint32_t index)
+{
+	struct fx_set *set = &mem.set;
+	int64_t ret = -ECANCELED;
+	uint64_t value;
+
+	fx_model_assert(index < NR_MODEL_ENTRIES);
+	if (fx_set_own(set, index)) {
+		value = fx_load_relaxed(&set->entries[index].args[0]);
+		fx_model_assert(value > 0 && value < NR_MODEL_VALUES);
+		mem.runs[fx_model_self()][value]++;
+		/* What is asked of a parked or blocked call, it may follow. */
+		if (!fx_set_cancel_wanted(set, index) || fx_model_choose(2))
+			ret = (int64_t)(10 * value);
+	} else {
+		fx_model_assert(fx_set_cancel_wanted(set, index));
+	}
+	if (mistake == EARLY_LOOK || mistake == EARLY_WORD)
+		complete_wrongly(view, index, ret);
+	else
+		fx_set_complete(set, view, index, ret);
+}
+
+bool model_consume(struct fx_worker_view *view)
+{
+	uint32_t indices[FLEXSC_MAX_CHAIN] = { 0 };
+	int nr = fx_set_take(&mem.set, view, indices, NULL, NULL);
+
+	if (nr < 0)
+		fx_set_acknowledge(&mem.set, view, indices[0]);
+	for (int i = 0; i < nr; i++) {
+		uint64_t value =
+			fx_load_relaxed(&mem.entries[indices[i]].args[0]);
+
+		/* A chain comes whole and in order; nothing else does. */
+		fx_model_assert(value <= mem.chain ?
+					nr == (int)mem.chain &&
+						value == (uint64_t)i + 1 :
+					nr == 1);
+	}
+	for (int i = 0; i < nr; i++)
+		run(view, indices[i]);
+	return nr != 0;
+}
+
+void model_consumer(void)
+{
+	struct fx_worker_view view = { 0 };
+
+	fx_worker_view_init(&view);
+	for (;;)
+		if (!model_consume(&view))
+			fx_cpu_relax();
+}
