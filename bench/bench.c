@@ -14,6 +14,7 @@
 
 static const struct bench *const benches[] = {
 	&bench_call,
+	&bench_pipeline,
 };
 
 #define NR_BENCHES (sizeof(benches) / sizeof(benches[0]))
