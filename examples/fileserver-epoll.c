@@ -8,7 +8,7 @@
  *	fileserver-epoll [-p PORT] [FOLDER]
  */
 #define _GNU_SOURCE
-#include "http.h"
+#include "examples/http.h"
 
 #include <signal.h>
 #include <sys/epoll.h>

@@ -10,7 +10,7 @@
 #define _GNU_SOURCE
 #include <flexsc.h>
 
-#include "http.h"
+#include "examples/http.h"
 
 enum {
 	NR_ACCEPTS = 16
