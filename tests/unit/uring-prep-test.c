@@ -203,18 +203,22 @@ static long carry_out(unsigned int nr, const long *args)
 #define NOTE(value) note(__LINE__, value)
 #define P(pointer) ((long)(uintptr_t)(pointer))
 
-static void files(void)
+/* The first file of a fresh folder, open. */
+static long new_file(void)
 {
-	struct open_how how = { .flags = O_RDWR };
+	struct stat st;
+	long fd = DO(SYS_open, P("a"), O_RDWR | O_CREAT, 0640);
+
+	NOTE(fstat((int)fd, &st) ? -1 : (long)st.st_mode);
+	return fd;
+}
+
+static void transfers(void)
+{
 	char buf[100] = "0123456789", more[100];
 	struct iovec iov[2] = { { buf, 3 }, { buf + 5, 4 } };
-	struct statx stx;
-	struct stat st;
-	long fd, page = sysconf(_SC_PAGESIZE);
-	char *map;
+	long fd = new_file();
 
-	fd = DO(SYS_open, P("a"), O_RDWR | O_CREAT, 0640);
-	NOTE(fstat((int)fd, &st) ? -1 : (long)st.st_mode);
 	DO(SYS_write, fd, P(buf), 10);
 	DO(SYS_writev, fd, P(iov), 2);
 	DO(SYS_pwrite64, fd, P("xyz"), 3, 5);
@@ -235,6 +239,19 @@ static void files(void)
 	DO(SYS_preadv2, fd, P(iov), 2, -1, 0, 0);
 	DO(SYS_preadv2, fd, P(iov), 2, 0, 0, 0x10000);
 	NOTE(lseek((int)fd, 0, SEEK_CUR));
+	DO(SYS_close, fd);
+	DO(SYS_close, fd);
+	DO(SYS_read, fd, P(buf), 1);
+}
+
+static void files(void)
+{
+	struct open_how how = { .flags = O_RDWR };
+	char buf[100], more[100];
+	struct statx stx;
+	long fd = new_file(), page = sysconf(_SC_PAGESIZE);
+	char *map;
+
 	DO(SYS_fsync, fd);
 	DO(SYS_fdatasync, fd);
 	DO(SYS_sync_file_range, fd, 0, 10, SYNC_FILE_RANGE_WRITE);
@@ -441,6 +458,7 @@ int main(void)
 	test_table();
 	test_refusals();
 	test_cuts();
+	compare("transfers", transfers);
 	compare("files", files);
 	compare("paths", paths);
 	compare("sockets", sockets);
