@@ -15,6 +15,8 @@
 static const struct bench *const benches[] = {
 	&bench_call,
 	&bench_pipeline,
+	&bench_outstanding,
+	&bench_server,
 };
 
 #define NR_BENCHES (sizeof(benches) / sizeof(benches[0]))
