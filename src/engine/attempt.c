@@ -99,6 +99,29 @@ int64_t fx_call_plain(const struct flexsc_entry *call)
 	return ret;
 }
 
+static __thread enum { PIPE_UNKNOWN, PIPE_IGNORED, PIPE_TAKEN } pipe_signal
+	__attribute__((tls_model("initial-exec")));
+
+void fx_call_round(void)
+{
+	pipe_signal = PIPE_UNKNOWN;
+}
+
+int64_t fx_call_quiet(const struct flexsc_entry *call)
+{
+	if (pipe_signal == PIPE_UNKNOWN) {
+		struct sigaction action;
+		int saved = errno;
+
+		pipe_signal = sigaction(SIGPIPE, NULL, &action) == 0 &&
+					      action.sa_handler == SIG_IGN ?
+				      PIPE_IGNORED : PIPE_TAKEN;
+		errno = saved;
+	}
+	return pipe_signal == PIPE_IGNORED ? fx_call_raw(call) :
+					     fx_call_plain(call);
+}
+
 static bool ready_now(int fd, short events)
 {
 	struct pollfd p = { .fd = fd, .events = events };
@@ -348,7 +371,7 @@ static enum fx_try try_write_file(struct flexsc_entry *call,
 		part.args[2] = n;
 		part.args[3] = UINT64_MAX;
 		part.args[5] = RWF_NOWAIT;
-		r = fx_call_plain(&part);
+		r = fx_call_quiet(&part);
 		if (r == -EAGAIN)
 			return FX_TRY_PARK;
 		if (r == -EOPNOTSUPP && call->ret == 0)
@@ -507,7 +530,7 @@ static enum fx_try try_sendfile(struct flexsc_entry *call,
 				return FX_TRY_PARK;
 		}
 		now.args[3] = left < hint->credit ? left : hint->credit;
-		r = fx_call_plain(&now);
+		r = fx_call_quiet(&now);
 		if (r == -EAGAIN)
 			return FX_TRY_PARK;
 		if (r > 0)

@@ -57,6 +57,15 @@ enum fx_try fx_attempt(struct flexsc_entry *call, struct fx_hint *hint);
  */
 int64_t fx_call_plain(const struct flexsc_entry *call);
 
+/*
+ * The same for calls that only SIGPIPE can come of. A program that ignores
+ * it is asked about that once a round, not at each call.
+ */
+int64_t fx_call_quiet(const struct flexsc_entry *call);
+
+/* A round is over: what is known of the program's signals may change. */
+void fx_call_round(void);
+
 /* Is SIGPIPE or SIGXFSZ to be expected of this number? */
 bool fx_call_may_signal(unsigned int nr);
 

@@ -15,7 +15,22 @@
 
 struct fx_cost {
 	uint32_t average_ns[FX_NR_CALLS];
+	uint32_t turn; /* one of FX_COST_SAMPLE fast calls is timed */
 };
+
+#define FX_COST_SAMPLE 8u
+
+/* Looking at the clock twice is not free: is it this call's turn? */
+static inline bool fx_cost_sample(struct fx_cost *cost, unsigned int nr)
+{
+	uint32_t average = __atomic_load_n(&cost->average_ns[nr],
+					   __ATOMIC_RELAXED);
+	uint32_t turn = __atomic_load_n(&cost->turn, __ATOMIC_RELAXED) + 1;
+
+	__atomic_store_n(&cost->turn, turn, __ATOMIC_RELAXED);
+	return !average || average > FX_COST_HOP_NS / FX_COST_SAMPLE ||
+	       turn % FX_COST_SAMPLE == 0;
+}
 
 static inline bool fx_cost_slow(const struct fx_cost *cost, unsigned int nr)
 {

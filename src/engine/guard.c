@@ -124,7 +124,10 @@ int64_t fx_guard_call(struct fx_guard *g, const struct flexsc_entry *call)
 	start(g);
 	for (unsigned i = 0; i < call->nr_args; i++)
 		args[i] = call->args[i];
-	g->tid = (pid_t)syscall(SYS_gettid);
+	if (!g->tid || !pthread_equal(g->thread, pthread_self())) {
+		g->tid = (pid_t)syscall(SYS_gettid);
+		g->thread = pthread_self();
+	}
 	fx_interrupt_self(&g->interrupt);
 	do {
 		if (++g->number >= CLAIMED)

@@ -33,7 +33,8 @@ struct fx_guard {
 	uint32_t asleep; /* futex: the watcher sleeps */
 	uint32_t stop;
 	uint32_t started;
-	pid_t tid;
+	pid_t tid; /* of the guarded thread, when it is `thread` */
+	pthread_t thread;
 	pthread_t watcher;
 };
 

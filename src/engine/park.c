@@ -265,6 +265,15 @@ enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
 	return verdict;
 }
 
+/* Positions wrap; a close is not remembered for longer than a full ring. */
+static bool closed_after(const struct fx_fdrec *rec, uint32_t posted)
+{
+	uint32_t behind = rec->closed_at - posted;
+
+	return (rec->flags & FX_FD_CLOSED) && behind &&
+	       behind <= 2 * FLEXSC_MAX_ENTRIES;
+}
+
 /* Parking ---------------------------------------------------------------- */
 
 /* Put the descriptor into the set for @dir. 0 or -errno of epoll_ctl. */
@@ -344,7 +353,8 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 		goto done;
 	}
 	/* Pairs with the cancel, which marks first and looks here second. */
-	if (fx_set_cancel_wanted(park->set, index)) {
+	if (fx_set_cancel_wanted(park->set, index) ||
+	    closed_after(rec, beside(park, index)->posted)) {
 		if (call->ret <= 0)
 			call->ret = -ECANCELED;
 		out = FX_PARK_FAILED;
@@ -738,8 +748,7 @@ bool fx_park_closed_after(struct fx_park *park, int fd, uint32_t posted)
 
 	lock(park);
 	rec = record(park, fd, false);
-	closed = rec && (rec->flags & FX_FD_CLOSED) &&
-		 (int32_t)(posted - rec->closed_at) < 0;
+	closed = rec && closed_after(rec, posted);
 	unlock(park);
 	return closed;
 }

@@ -248,6 +248,7 @@ static void poll_wait(struct fx_engine *engine, uint64_t timeout_ns)
 		fx_count(engine->counters, sleeps);
 	}
 	n = fx_park_wait(&e->park, timeout_ns, &woken);
+	fx_call_round();
 	if (busy)
 		fx_set_owner_awake(engine->set);
 	if (woken)

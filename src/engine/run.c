@@ -25,7 +25,8 @@ int64_t fx_run_disk(struct fx_cost *cost, struct fx_park *park,
 		    const struct flexsc_entry *call, bool owner,
 		    struct fx_guard *guard)
 {
-	uint64_t begin = fx_now_ns();
+	bool timed = fx_cost_sample(cost, call->nr);
+	uint64_t begin = timed ? fx_now_ns() : 0;
 	int64_t ret;
 
 	if (park && desc->flags & FX_CALL_CLOSES)
@@ -38,7 +39,8 @@ int64_t fx_run_disk(struct fx_cost *cost, struct fx_park *park,
 		return ret;
 	if (park && desc->flags & FX_CALL_NEWFD)
 		fx_park_after(park, desc, call, ret);
-	fx_cost_note(cost, call->nr, fx_now_ns() - begin);
+	if (timed)
+		fx_cost_note(cost, call->nr, fx_now_ns() - begin);
 	return ret;
 }
 

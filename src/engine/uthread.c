@@ -453,6 +453,7 @@ static void uthread_wait(struct fx_engine *engine, uint64_t timeout_ns)
 {
 	struct uthread_engine *e = of(engine);
 
+	fx_call_round();
 	if (timeout_ns == 0 || has_result(e))
 		return;
 	if (help(e) || spin(e, timeout_ns))
