@@ -13,10 +13,8 @@
 #include <string.h>
 
 static const struct bench *const benches[] = {
-	&bench_call,
-	&bench_pipeline,
-	&bench_outstanding,
-	&bench_server,
+	&bench_call,   &bench_pipeline,	 &bench_outstanding,
+	&bench_server, &bench_pollution, &bench_wsc,
 };
 
 #define NR_BENCHES (sizeof(benches) / sizeof(benches[0]))
