@@ -21,6 +21,10 @@
 #include <unistd.h>
 
 #define MAX_BATCH 256
+#define NR_CALLS 4096
+/* For one sample on a machine that is busy. */
+#define BUDGET_NS 30000000u
+#define MIN_BATCHES 8
 #define SIZE 64
 
 static struct flexsc_event events[MAX_BATCH];
@@ -144,32 +148,35 @@ static double run_here(struct attempt *a)
 }
 
 /*
- * On another core. A batch that was not complete after the wait counts with
- * all its rounds, and the next ones wait longer.
+ * On another core: the median of the batches. One that was not complete after
+ * the wait counts with all its rounds, and the next ones wait longer.
  */
-static double run_elsewhere(struct attempt *a)
+static double run_elsewhere(const struct attempt *a)
 {
-	uint64_t sum = 0, nr_intervals = 0;
+	static double batches[NR_CALLS];
+	double wait_ns = a->wait_ns;
+	uint64_t end = now_ns() + BUDGET_NS;
+	unsigned int n = 0;
 
-	for (unsigned int i = 0; i < a->nr_batches; i++) {
+	while (n < a->nr_batches && (n < MIN_BATCHES || now_ns() < end)) {
 		unsigned int wanted = nr_done + a->batch, nr_polls = 0;
-		uint64_t begin = ticks();
+		uint64_t begin = ticks(), sum;
 
 		for (unsigned int j = 0; j < a->batch; j++)
 			a->op->post(j);
-		sum += ticks() - begin;
-		nr_intervals++;
+		sum = ticks() - begin;
 		do {
-			spin_ns(a->wait_ns);
+			spin_ns(wait_ns);
 			begin = ticks();
 			flexsc_loop_poll(a->loop, 0);
 			sum += ticks() - begin;
-			nr_intervals++;
-		} while (nr_done != wanted && ++nr_polls < 100000);
-		if (nr_polls && a->wait_ns < 1e6)
-			a->wait_ns *= 1.1;
+			nr_polls++;
+		} while (nr_done != wanted);
+		batches[n++] = ticks_ns(sum, nr_polls + 1) / a->batch;
+		if (nr_polls > 1 && wait_ns < 4 * a->wait_ns)
+			wait_ns *= 1.1;
 	}
-	return ticks_ns(sum, nr_intervals) / (a->batch * a->nr_batches);
+	return median(batches, n);
 }
 
 static double run_posted(void *arg)
@@ -189,7 +196,7 @@ static void run_case(const struct bench_options *o, const struct op *op,
 {
 	struct series series[NR_ENGINES + 1] = { 0 };
 	struct attempt attempts[NR_ENGINES + 1];
-	unsigned int nr_calls = o->quick ? 512 : 4096;
+	unsigned int nr_calls = o->quick ? 512 : NR_CALLS;
 	char label[32];
 	double plain, trip;
 

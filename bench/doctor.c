@@ -18,7 +18,7 @@
 
 enum {
 	BATCH = 64,
-	ROUNDS = 21,
+	ROUNDS = 301,
 	REASON = 256,
 	COLUMNS = 80
 };

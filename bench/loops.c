@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,35 @@ void loop_finish(struct flexsc_loop *loop, const unsigned int *done,
 			return;
 }
 
+/* What an interrupt has to remove; nothing here allocates or takes a lock. */
+static struct scratch *to_remove;
+
+static void interrupted(int signal_number)
+{
+	static const char *const prefixes[] = { "", "to" };
+	char path[96];
+
+	for (unsigned int i = 0; to_remove && i < 2 * to_remove->nr_files;
+	     i++) {
+		scratch_path(to_remove, prefixes[i % 2], i / 2, path,
+			     sizeof(path));
+		unlink(path);
+	}
+	if (to_remove)
+		rmdir(to_remove->folder);
+	raise(signal_number); /* SA_RESETHAND: ends the process */
+}
+
+static void remove_when_interrupted(struct scratch *s)
+{
+	struct sigaction action = { .sa_handler = interrupted,
+				    .sa_flags = SA_RESETHAND };
+
+	to_remove = s;
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
 int scratch_new(struct scratch *s, unsigned int nr)
 {
 	static const char block[4096];
@@ -79,6 +109,7 @@ int scratch_new(struct scratch *s, unsigned int nr)
 	if (!mkdtemp(s->folder))
 		return -errno;
 	s->nr_files = nr;
+	remove_when_interrupted(s);
 	for (unsigned int i = 0; i < nr; i++) {
 		char path[96];
 		int fd, bad = 0;
@@ -115,4 +146,5 @@ static int remove_one(const char *path, const struct stat *st, int kind,
 void scratch_free(struct scratch *s)
 {
 	nftw(s->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	to_remove = NULL;
 }
