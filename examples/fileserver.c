@@ -172,6 +172,9 @@ int main(int argc, char **argv)
 	listener = http_listen(&options.port, 0);
 	if (options.engine)
 		setenv("FLEXSC_ENGINE", options.engine, 1);
+	/* Not needed, posted calls never raise it; but then none of them has
+	 * to see to that: two crossings less for each sendfile. */
+	signal(SIGPIPE, SIG_IGN);
 	ret = flexsc_init();
 	if (ret) {
 		fprintf(stderr, "flexsc_init: %s\n", strerror(-ret));

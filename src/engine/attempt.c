@@ -72,7 +72,6 @@ int64_t fx_call_plain(const struct flexsc_entry *call)
 {
 	sigset_t quiet, before, pending, ours;
 	struct timespec now = { 0, 0 };
-	bool had_pipe, had_xfsz;
 	int64_t ret;
 	int saved;
 
@@ -83,14 +82,15 @@ int64_t fx_call_plain(const struct flexsc_entry *call)
 	sigaddset(&quiet, SIGPIPE);
 	sigaddset(&quiet, SIGXFSZ);
 	pthread_sigmask(SIG_BLOCK, &quiet, &before);
-	sigpending(&pending);
-	had_pipe = sigismember(&pending, SIGPIPE) == 1;
-	had_xfsz = sigismember(&pending, SIGXFSZ) == 1;
+	/* Only what was blocked can be pending already. */
+	sigemptyset(&pending);
+	if (sigismember(&before, SIGPIPE) || sigismember(&before, SIGXFSZ))
+		sigpending(&pending);
 	ret = fx_call_raw(call);
 	sigemptyset(&ours);
-	if (ret == -EPIPE && !had_pipe)
+	if (ret == -EPIPE && !sigismember(&pending, SIGPIPE))
 		sigaddset(&ours, SIGPIPE);
-	if (ret == -EFBIG && !had_xfsz)
+	if (ret == -EFBIG && !sigismember(&pending, SIGXFSZ))
 		sigaddset(&ours, SIGXFSZ);
 	if (ret == -EPIPE || ret == -EFBIG)
 		sigtimedwait(&ours, NULL, &now);

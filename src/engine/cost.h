@@ -44,8 +44,9 @@ static inline void fx_cost_note(struct fx_cost *cost, unsigned int nr,
 	uint32_t *p = &cost->average_ns[nr];
 	uint64_t old = __atomic_load_n(p, __ATOMIC_RELAXED);
 
-	if (ns > FX_NS_PER_SEC)
-		ns = FX_NS_PER_SEC;
+	/* One outlier (the thread lost its processor) must not decide. */
+	if (ns > 4 * FX_COST_HOP_NS)
+		ns = 4 * FX_COST_HOP_NS;
 	__atomic_store_n(p, (uint32_t)((old * 7 + ns) / 8), __ATOMIC_RELAXED);
 }
 

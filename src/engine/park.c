@@ -85,21 +85,25 @@ void fx_park_fini(struct fx_park *park)
 	free(park->chunks);
 }
 
-static struct fx_fdrec *record(struct fx_park *park, int fd, bool make)
+static bool add_chunk(struct fx_park *park, unsigned chunk)
 {
-	unsigned chunk = (unsigned)fd / FX_FDREC_CHUNK;
+	park->chunks[chunk] = calloc(FX_FDREC_CHUNK, sizeof(struct fx_fdrec));
+	return park->chunks[chunk] != NULL;
+}
 
-	if (fd < 0 || chunk >= FX_FDREC_CHUNKS)
+static inline struct fx_fdrec *record(struct fx_park *park, int fd, bool make)
+{
+	unsigned chunk = (unsigned)fd / FX_FDREC_CHUNK; /* huge if negative */
+
+	if (fx_unlikely(chunk >= FX_FDREC_CHUNKS))
 		return NULL;
-	if (!park->chunks[chunk] && make)
-		park->chunks[chunk] =
-			calloc(FX_FDREC_CHUNK, sizeof(struct fx_fdrec));
-	if (!park->chunks[chunk])
+	if (fx_unlikely(!park->chunks[chunk]) &&
+	    (!make || !add_chunk(park, chunk)))
 		return NULL;
 	return &park->chunks[chunk][(unsigned)fd % FX_FDREC_CHUNK];
 }
 
-static struct fx_beside *beside(struct fx_park *park, uint32_t index)
+static inline struct fx_beside *beside(struct fx_park *park, uint32_t index)
 {
 	return &park->set->beside[index];
 }
