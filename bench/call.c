@@ -25,6 +25,7 @@
 /* For one sample on a machine that is busy. */
 #define BUDGET_NS 30000000u
 #define MIN_BATCHES 8
+#define NR_PROBES 9
 #define SIZE 64
 
 static struct flexsc_event events[MAX_BATCH];
@@ -120,7 +121,7 @@ struct attempt {
 	const struct op *op;
 	struct flexsc_loop *loop; /* NULL: plain */
 	unsigned int batch, nr_batches;
-	double wait_ns; /* between posting and reaping; 0: all time counts */
+	bool elsewhere; /* a thread on another core carries the calls out */
 };
 
 static double run_plain(void *arg)
@@ -148,13 +149,36 @@ static double run_here(struct attempt *a)
 }
 
 /*
- * On another core: the median of the batches. One that was not complete after
- * the wait counts with all its rounds, and the next ones wait longer.
+ * How long a batch takes on the other core. Waiting much longer than that
+ * would let the syscall thread fall asleep, and waking it would be measured.
+ */
+static double find_wait_ns(const struct attempt *a)
+{
+	double waits[NR_PROBES];
+
+	for (int i = 0; i < NR_PROBES; i++) {
+		unsigned int wanted = nr_done + a->batch;
+		uint64_t begin;
+
+		for (unsigned int j = 0; j < a->batch; j++)
+			a->op->post(j);
+		begin = ticks();
+		while (nr_done != wanted)
+			flexsc_loop_poll(a->loop, 0);
+		waits[i] = ticks_ns(ticks() - begin, 1);
+	}
+	return 300 + 1.1 * median(waits, NR_PROBES);
+}
+
+/*
+ * On another core: the mean of the batches' middle half. One that was not
+ * complete after the wait counts with all its rounds, and the next ones wait
+ * longer.
  */
 static double run_elsewhere(const struct attempt *a)
 {
 	static double batches[NR_CALLS];
-	double wait_ns = a->wait_ns;
+	double first_wait_ns = find_wait_ns(a), wait_ns = first_wait_ns;
 	uint64_t end = now_ns() + BUDGET_NS;
 	unsigned int n = 0;
 
@@ -173,10 +197,10 @@ static double run_elsewhere(const struct attempt *a)
 			nr_polls++;
 		} while (nr_done != wanted);
 		batches[n++] = ticks_ns(sum, nr_polls + 1) / a->batch;
-		if (nr_polls > 1 && wait_ns < 4 * a->wait_ns)
+		if (nr_polls > 1 && wait_ns < 4 * first_wait_ns)
 			wait_ns *= 1.1;
 	}
-	return median(batches, n);
+	return middle_mean(batches, n);
 }
 
 static double run_posted(void *arg)
@@ -187,7 +211,7 @@ static double run_posted(void *arg)
 	/* Wake everybody before the clock starts. */
 	a->op->post(0);
 	loop_finish(a->loop, &nr_done, 1);
-	return a->wait_ns > 0 ? run_elsewhere(a) : run_here(a);
+	return a->elsewhere ? run_elsewhere(a) : run_here(a);
 }
 
 static void run_case(const struct bench_options *o, const struct op *op,
@@ -198,7 +222,7 @@ static void run_case(const struct bench_options *o, const struct op *op,
 	struct attempt attempts[NR_ENGINES + 1];
 	unsigned int nr_calls = o->quick ? 512 : NR_CALLS;
 	char label[32];
-	double plain, trip;
+	double trip;
 
 	snprintf(label, sizeof(label), "%s/%u", op->name, batch);
 	report_progress("call: %s", label);
@@ -211,13 +235,11 @@ static void run_case(const struct bench_options *o, const struct op *op,
 		series[i].name = i ? loops[i - 1].name : "plain call";
 		series[i].once = i ? run_posted : run_plain;
 		series[i].arg = &attempts[i];
-		if (i)
-			attempts[i].loop = loops[i - 1].loop;
+		if (!i)
+			continue;
+		attempts[i].loop = loops[i - 1].loop;
+		attempts[i].elsewhere = !strcmp(loops[i - 1].name, "uthread");
 	}
-	plain = run_plain(&attempts[0]);
-	for (unsigned int i = 1; i <= nr_loops; i++)
-		if (strcmp(loops[i - 1].name, "uthread") == 0)
-			attempts[i].wait_ns = 1000 + 1.5 * plain * batch;
 	trip = series_run(series, nr_loops + 1, o->runs);
 	for (unsigned int i = 1; i <= nr_loops; i++)
 		report_pair((struct report_row){ .bench = "call",

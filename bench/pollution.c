@@ -111,8 +111,8 @@ static struct line *walk(struct line *at, uint64_t steps)
 }
 
 /*
- * The median of the stretches' own times: of a busy machine some stretches
- * hold another process's time slice. @between runs outside the clock.
+ * The mean of the middle half of the stretches' own times: on a busy machine
+ * some stretches hold another process's time slice. @between runs outside the clock.
  */
 static double run_stretches(struct work *w, void (*between)(struct work *w))
 {
@@ -126,7 +126,7 @@ static double run_stretches(struct work *w, void (*between)(struct work *w))
 		if (between)
 			between(w);
 	}
-	return median(times, w->nr_stretches);
+	return middle_mean(times, w->nr_stretches);
 }
 
 static double run_alone(void *arg)

@@ -26,6 +26,19 @@ double median(double *values, unsigned int nr)
 			(values[nr / 2 - 1] + values[nr / 2]) / 2;
 }
 
+double middle_mean(double *values, unsigned int nr)
+{
+	unsigned int cut = nr / 4;
+	double sum = 0;
+
+	if (!nr)
+		return NAN;
+	qsort(values, nr, sizeof(*values), compare);
+	for (unsigned int i = cut; i < nr - cut; i++)
+		sum += values[i];
+	return sum / (nr - 2 * cut);
+}
+
 double series_run(struct series *all, unsigned int nr, unsigned int runs)
 {
 	double trips[BENCH_MAX_RUNS];

@@ -33,5 +33,7 @@ double series_spread(const struct series *s);
 
 /* Sorts @values; NAN of none. */
 double median(double *values, unsigned int nr);
+/* Sorts @values; mean of the middle half, finer than the clock's steps. */
+double middle_mean(double *values, unsigned int nr);
 
 #endif /* BENCH_SERIES_H */
