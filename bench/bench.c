@@ -143,6 +143,22 @@ static const struct argp argp = {
 	       "\n\nMeasurements share the lock /tmp/flexsc-measure.lock.",
 };
 
+/* Nothing but this engine was asked for: better no result than an empty one. */
+static bool engine_works(const char *name)
+{
+	struct engine_loop loop;
+	bool works = loops_open(&loop, name) == 1;
+
+	if (works)
+		loops_close(&loop, 1);
+	else
+		fprintf(stderr,
+			"flexsc: the engine %s does not work here; "
+			"flexsc doctor says why\n",
+			name);
+	return works;
+}
+
 int bench_main(int argc, char **argv)
 {
 	struct request r = { .options = { .runs = 5 } };
@@ -156,6 +172,8 @@ int bench_main(int argc, char **argv)
 			       benches[i]->summary);
 		return 0;
 	}
+	if (r.options.engine && !engine_works(r.options.engine))
+		return 1;
 	if (r.options.quick)
 		r.options.runs = 1;
 	status = report_begin(&r.options);
