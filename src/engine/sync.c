@@ -27,6 +27,9 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+/* Looking costs a walk of all that waits: an idle poll asks now and then. */
+#define IDLE_LOOKS 32
+
 /* fx_beside.state: the list that an entry is in. */
 enum {
 	LIST_NONE,
@@ -50,6 +53,7 @@ struct sync_engine {
 	uint32_t first[NR_LISTS], last[NR_LISTS]; /* index + 1 */
 	uint32_t nr_waiting;
 	uint32_t nr_timed; /* waiting with a time-out of the socket's own */
+	uint32_t idle_looks; /* empty looks in a row, nothing posted since */
 	bool ready; /* some descriptor is */
 	enum fx_try verdict; /* of the attempt before a post */
 	struct sync_fd *fds;
@@ -525,6 +529,7 @@ static bool sync_attempt(struct fx_engine *engine, struct flexsc_entry *call)
 {
 	struct sync_engine *e = of(engine);
 
+	e->idle_looks = 0;
 	e->verdict = try_call(e, call);
 	return e->verdict == FX_TRY_DONE;
 }
@@ -536,6 +541,7 @@ static void sync_post(struct fx_engine *engine, const uint32_t *indices,
 	enum fx_try verdict = e->verdict;
 
 	e->verdict = FX_TRY_DONE;
+	e->idle_looks = 0;
 	for (unsigned i = 0; i < nr; i++)
 		fx_store_relaxed(&fx_set_entry(engine->set, indices[i])->status,
 				 FLEXSC_SUBMITTED);
@@ -585,17 +591,23 @@ static uint64_t sync_due(struct fx_engine *engine)
 static void sync_wait(struct fx_engine *engine, uint64_t timeout_ns)
 {
 	struct sync_engine *e = of(engine);
-	uint64_t due = sync_due(engine);
+	uint64_t due;
 
 	if (e->local.first || e->ready)
 		return;
+	if (timeout_ns == 0 && !e->first[LIST_BLOCKING] &&
+	    e->idle_looks++ % IDLE_LOOKS)
+		return;
+	due = sync_due(engine);
 	if (due < timeout_ns)
 		timeout_ns = due;
 	if (e->first[LIST_BLOCKING])
 		timeout_ns = 0;
 	if (timeout_ns)
 		fx_count(engine->counters, sleeps);
-	if (!look(e, timeout_ns) && e->first[LIST_BLOCKING])
+	if (look(e, timeout_ns))
+		e->idle_looks = 0;
+	else if (e->first[LIST_BLOCKING])
 		run_blocking(e);
 	if (e->nr_timed)
 		expire(e);
@@ -661,6 +673,7 @@ static bool sync_arm(struct fx_engine *engine)
 {
 	struct sync_engine *e = of(engine);
 
+	e->idle_looks = 0; /* the next look is asked for */
 	if (e->local.first || e->ready || e->first[LIST_BLOCKING])
 		return false;
 	for (uint32_t i = e->first[LIST_WAITING]; i;
