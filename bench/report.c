@@ -188,7 +188,9 @@ static void print_text(const struct report_row *row, double ratio)
 
 void report_row(const struct report_row *row)
 {
-	double ratio = row->rival ? row->value / row->rival_value : NAN;
+	double ratio = row->rival && isfinite(row->rival_value) ?
+			       row->value / row->rival_value :
+			       NAN;
 	struct json_object *o;
 
 	if (isnan(row->value))
