@@ -176,11 +176,11 @@ static void poll_post(struct fx_engine *engine, const uint32_t *indices,
 	for (unsigned i = 0; i < nr; i++)
 		fx_store_relaxed(&fx_set_entry(set, indices[i])->status,
 				 FLEXSC_SUBMITTED);
+	fx_run_link(set, indices, nr);
 	if (nr == 1) {
 		post_one(e, indices[0]);
 		return;
 	}
-	fx_run_link(set, indices, nr);
 	fx_run(&e->runner, indices[0]);
 }
 

@@ -15,9 +15,12 @@
 
 void fx_run_link(struct fx_set *set, const uint32_t *indices, unsigned nr)
 {
-	for (unsigned i = 0; i < nr; i++)
-		set->beside[indices[i]].chain =
-			i + 1 < nr ? indices[i + 1] + 1 : 0;
+	for (unsigned i = 0; i < nr; i++) {
+		struct fx_beside *beside = &set->beside[indices[i]];
+
+		beside->chain = i + 1 < nr ? indices[i + 1] + 1 : 0;
+		beside->state = 0;
+	}
 }
 
 int64_t fx_run_disk(struct fx_cost *cost, struct fx_park *park,
@@ -286,7 +289,7 @@ unsigned fx_local_reap(struct fx_local *local, struct fx_set *set,
 		local->first = set->beside[index].next;
 		if (!local->first)
 			local->last = 0;
-		out[nr].cookie = set->beside[index].cookie;
+		out[nr].cookie = set->slots[index].cookie;
 		out[nr++].ret = fx_set_entry(set, index)->ret;
 		fx_set_recycle(set, index);
 	}

@@ -31,7 +31,7 @@ struct fx_runner {
 			 const struct flexsc_entry *call);
 };
 
-/* Join the entries of a chain, so that any of them leads to the rest. */
+/* Take over one entry, or those of a chain: any of them leads to the rest. */
 void fx_run_link(struct fx_set *set, const uint32_t *indices, unsigned nr);
 
 /**

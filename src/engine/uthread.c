@@ -33,14 +33,16 @@ struct uthread_engine {
 	/* Read-mostly. */
 	struct fx_engine base;
 	struct fx_runner model; /* for the pool's threads */
-	struct fx_park park;
-	struct fx_pool pool;
-	struct fx_cost cost;
-	struct fx_guard guard, core_guard; /* owner's, core thread's */
 	uint64_t spin_ns;
 	int core_eventfd;
 	pthread_t core;
 	uint32_t stop;
+
+	/* Written by whoever carries calls out. */
+	struct fx_park park __attribute__((aligned(FX_CACHE_LINE)));
+	struct fx_pool pool;
+	struct fx_cost cost;
+	struct fx_guard guard, core_guard; /* owner's, core thread's */
 
 	/* Owner. */
 	struct fx_runner runner __attribute__((aligned(FX_CACHE_LINE)));
@@ -102,8 +104,7 @@ static unsigned take(struct uthread_engine *e, struct fx_runner *runner,
 
 		if (nr <= 0)
 			break;
-		if (nr > 1)
-			fx_run_link(e->base.set, indices, (unsigned)nr);
+		fx_run_link(e->base.set, indices, (unsigned)nr);
 		fx_run(runner, indices[0]);
 		n++;
 	}

@@ -42,9 +42,9 @@ static void forget_events(struct flexsc_loop *loop)
 	}
 	for (uint32_t i = 0; i < set->nr_entries; i++) {
 		struct flexsc_event *ev =
-			(struct flexsc_event *)(uintptr_t)set->beside[i].cookie;
+			(struct flexsc_event *)(uintptr_t)set->slots[i].cookie;
 
-		if (set->beside[i].pending && ev)
+		if (set->slots[i].pending && ev)
 			ev->state_ = FX_EVENT_IDLE;
 	}
 	forget_list(&loop->ready);

@@ -105,7 +105,7 @@ static void cancel_posted(struct flexsc_loop *loop)
 	struct fx_set *set = &loop->owner.set;
 
 	for (uint32_t i = 0; i < set->nr_entries; i++)
-		if (set->beside[i].pending && !set->beside[i].cancelled)
+		if (set->slots[i].pending && !set->slots[i].cancelled)
 			engine->ops->cancel(engine, i);
 	while (loop->queued.first)
 		flexsc_cancel(loop->queued.first);

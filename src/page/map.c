@@ -64,6 +64,7 @@ int fx_set_init(struct fx_set *set, uint32_t max_entries)
 {
 	struct flexsc_set layout = { 0 };
 	uint32_t limit = FLEXSC_PAGE_ENTRIES;
+	int bad = -ENOMEM;
 	char *base;
 
 	if (max_entries > FLEXSC_MAX_ENTRIES)
@@ -75,6 +76,7 @@ int fx_set_init(struct fx_set *set, uint32_t max_entries)
 	set->map_size = layout.entries_offset +
 			(size_t)limit * FLEXSC_ENTRY_SIZE;
 	set->beside_size = page_align(limit * sizeof(struct fx_beside));
+	set->slots_size = page_align(limit * sizeof(struct fx_slot));
 
 	base = map(set->map_size, false);
 	if (!base)
@@ -82,9 +84,12 @@ int fx_set_init(struct fx_set *set, uint32_t max_entries)
 	set->beside = map(set->beside_size, true);
 	if (!set->beside)
 		goto unmap;
+	set->slots = map(set->slots_size, true);
+	if (!set->slots)
+		goto unmap_beside;
 	set->owner_eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (set->owner_eventfd < 0)
-		goto unmap_beside;
+		goto unmap_slots;
 
 	set->shared = (struct flexsc_set *)base;
 	memcpy(set->shared, &layout, sizeof(layout));
@@ -97,16 +102,20 @@ int fx_set_init(struct fx_set *set, uint32_t max_entries)
 	fx_ring_view_set(&set->cq_view, 0);
 	return 0;
 
+unmap_slots:
+	munmap(set->slots, set->slots_size);
+	bad = -EMFILE;
 unmap_beside:
 	munmap(set->beside, set->beside_size);
 unmap:
 	munmap(base, set->map_size);
-	return set->beside ? -EMFILE : -ENOMEM;
+	return bad;
 }
 
 void fx_set_fini(struct fx_set *set)
 {
 	close(set->owner_eventfd);
+	munmap(set->slots, set->slots_size);
 	munmap(set->beside, set->beside_size);
 	munmap(set->shared, set->map_size);
 }
@@ -114,6 +123,7 @@ void fx_set_fini(struct fx_set *set)
 void fx_set_abandon(struct fx_set *set)
 {
 	/* DONTFORK: where the set was there may be something else by now. */
+	munmap(set->slots, set->slots_size);
 	munmap(set->beside, set->beside_size);
 	close(set->owner_eventfd);
 }

@@ -33,7 +33,7 @@ bool fx_set_grow(struct fx_set *set)
 				  set->cq_head);
 	}
 	for (uint32_t i = after; i-- > before;) {
-		set->beside[i].cookie = set->free_head;
+		set->slots[i].cookie = set->free_head;
 		set->free_head = i;
 	}
 	set->nr_entries = after;
@@ -46,11 +46,9 @@ void fx_set_publish_chain(struct fx_set *set, const uint32_t *indices,
 {
 	uint64_t first = set->sq_tail;
 
-	for (unsigned i = 0; i < nr; i++) {
-		set->beside[indices[i]].posted = (uint32_t)(first + i);
+	for (unsigned i = 0; i < nr; i++)
 		fx_store_release(&set->entries[indices[i]].status,
 				 FLEXSC_SUBMITTED);
-	}
 	for (unsigned i = nr; i-- > 0;) {
 		uint64_t position = first + i;
 
@@ -133,8 +131,12 @@ int fx_set_take(struct fx_set *set, struct fx_worker_view *view,
 			}
 		}
 		if (fx_cas(&shared->sq_head, &head,
-			   head + (nr < 0 ? 1 : (uint64_t)nr)))
+			   head + (nr < 0 ? 1 : (uint64_t)nr))) {
+			for (int i = 0; i < nr; i++)
+				set->beside[indices[i]].posted =
+					(uint32_t)head + (uint32_t)i;
 			return nr;
+		}
 		/* The view may have run ahead into a segment head is not in. */
 		view->sq = at_head;
 	}
@@ -150,15 +152,15 @@ enum fx_cancel fx_set_cancel(struct fx_set *set, uint32_t index)
 	uint32_t *status = &set->entries[index].status;
 	uint32_t expected = FLEXSC_SUBMITTED;
 
-	if (set->beside[index].cancelled)
+	if (set->slots[index].cancelled)
 		return FX_CANCEL_DONE;
 	if (fx_cas(status, &expected, FLEXSC_CANCEL)) {
-		set->beside[index].cancelled = 1;
+		set->slots[index].cancelled = 1;
 		return FX_CANCEL_BEFORE;
 	}
 	if (expected == FLEXSC_BUSY &&
 	    fx_cas(status, &expected, FLEXSC_CANCEL)) {
-		set->beside[index].cancelled = 1;
+		set->slots[index].cancelled = 1;
 		return FX_CANCEL_BUSY;
 	}
 	return FX_CANCEL_DONE;
@@ -166,7 +168,7 @@ enum fx_cancel fx_set_cancel(struct fx_set *set, uint32_t index)
 
 void fx_set_notify(struct fx_set *set, uint32_t index)
 {
-	set->beside[index].pending++;
+	set->slots[index].pending++;
 	fx_set_push(set, index | FLEXSC_S_CANCEL);
 }
 
@@ -177,16 +179,20 @@ unsigned fx_set_reap(struct fx_set *set, struct fx_done *out, unsigned max)
 	while (nr < max && fx_set_has_completion(set)) {
 		struct flexsc_completion *slot =
 			&set->cq[fx_ring_slot(&set->cq_view, set->cq_head)];
+
+		/* Written on another core: ask for a line two ahead. */
+		__builtin_prefetch(slot + 8);
+
 		uint64_t word = fx_load_relaxed(&slot->word);
 		uint32_t index = (uint32_t)(word & FLEXSC_C_INDEX);
-		struct fx_beside *beside = &set->beside[index];
+		struct fx_slot *mine = &set->slots[index];
 
 		set->cq_head++;
 		if (!(word & FLEXSC_C_NOTICE)) {
-			out[nr].cookie = beside->cookie;
+			out[nr].cookie = mine->cookie;
 			out[nr++].ret = fx_load_relaxed(&slot->ret);
 		}
-		if (--beside->pending == 0)
+		if (--mine->pending == 0)
 			fx_set_recycle(set, index);
 	}
 	return nr;

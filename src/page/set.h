@@ -22,22 +22,26 @@
 
 #define FX_NO_ENTRY UINT32_MAX
 
+/* What the owner knows of an entry; on no line that an engine touches. */
+struct fx_slot {
+	uint64_t cookie; /* the poster's; next free index while FREE */
+	uint8_t pending; /* records still to come on the completion ring */
+	uint8_t cancelled; /* a cancel was asked for */
+};
+
 /*
- * Beside each entry, not shared with the kernel.
- * Key: O owner only; E the engine that owns the entry, under its own lock.
+ * What the engine that owns an entry knows of it, under its own lock; written
+ * only once the entry was taken over.
  */
 struct fx_beside {
-	uint64_t cookie; /* O: the poster's; next free index while FREE */
-	uint32_t chain; /* E: next entry of the chain + 1 */
-	uint32_t next, prev; /* E: the queue it is in, index + 1 */
-	uint32_t older, newer; /* E: queue by time of parking, index + 1 */
-	uint32_t stamp_ms; /* E: when it was parked */
-	uint32_t fd; /* E: descriptor it is parked on */
-	uint32_t posted; /* O: position on the submission ring, low half */
-	uint8_t pending; /* O: records still to come on the completion ring */
-	uint8_t cancelled; /* O: a cancel was asked for */
-	uint8_t queue; /* E: which queue by time; 0 none */
-	uint8_t state; /* E: the engine's own */
+	uint32_t chain; /* next entry of the chain + 1 */
+	uint32_t next, prev; /* the queue it is in, index + 1 */
+	uint32_t older, newer; /* queue by time of parking, index + 1 */
+	uint32_t stamp_ms; /* when it was parked */
+	uint32_t fd; /* descriptor it is parked on */
+	uint32_t posted; /* where on the submission ring, low half */
+	uint8_t queue; /* which queue by time; 0 none */
+	uint8_t state; /* the engine's own */
 };
 
 /* What the owner reaps. */
@@ -53,6 +57,7 @@ struct fx_set {
 	uint32_t *sq;
 	struct flexsc_completion *cq;
 	struct fx_beside *beside;
+	struct fx_slot *slots;
 	int owner_eventfd; /* written to wake the owner */
 	uint32_t max_entries;
 
@@ -66,6 +71,7 @@ struct fx_set {
 	uint32_t nr_claimed;
 	size_t map_size;
 	size_t beside_size;
+	size_t slots_size;
 };
 
 /* One consumer's or producer's private views of a set. */
@@ -117,7 +123,7 @@ static inline uint32_t fx_set_claim(struct fx_set *set)
 			return FX_NO_ENTRY;
 		index = set->free_head;
 	}
-	set->free_head = (uint32_t)set->beside[index].cookie;
+	set->free_head = (uint32_t)set->slots[index].cookie;
 	set->nr_claimed++;
 	return index;
 }
@@ -126,8 +132,8 @@ static inline uint32_t fx_set_claim(struct fx_set *set)
 static inline void fx_set_recycle(struct fx_set *set, uint32_t index)
 {
 	fx_store_relaxed(&set->entries[index].status, FLEXSC_FREE);
-	set->beside[index].pending = 0;
-	set->beside[index].cookie = set->free_head;
+	set->slots[index].pending = 0;
+	set->slots[index].cookie = set->free_head;
 	set->free_head = index;
 	set->nr_claimed--;
 }
@@ -140,7 +146,7 @@ static inline void fx_set_fill(struct fx_set *set, uint32_t index,
 			       const struct flexsc_entry *call, uint64_t cookie)
 {
 	struct flexsc_entry *entry = &set->entries[index];
-	struct fx_beside *beside = &set->beside[index];
+	struct fx_slot *slot = &set->slots[index];
 
 	for (unsigned i = 0; i < call->nr_args; i++)
 		entry->args[i] = call->args[i];
@@ -148,11 +154,9 @@ static inline void fx_set_fill(struct fx_set *set, uint32_t index,
 	entry->nr_args = call->nr_args;
 	entry->flags = call->flags;
 	entry->ret = call->ret;
-	beside->cookie = cookie;
-	beside->chain = 0;
-	beside->pending = 1;
-	beside->cancelled = 0;
-	beside->state = 0;
+	slot->cookie = cookie;
+	slot->pending = 1;
+	slot->cancelled = 0;
 }
 
 /**
@@ -180,7 +184,6 @@ static inline void fx_set_push(struct fx_set *set, uint32_t value)
 
 static inline void fx_set_publish(struct fx_set *set, uint32_t index)
 {
-	set->beside[index].posted = (uint32_t)set->sq_tail;
 	fx_store_release(&set->entries[index].status, FLEXSC_SUBMITTED);
 	fx_set_push(set, index);
 }

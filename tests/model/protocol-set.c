@@ -44,6 +44,7 @@ static void register_memory(void)
 	fx_model_region_named("cq+", mem.cq + FLEXSC_RING_MIN,
 			      NR_MODEL_SLOTS * 16);
 	fx_model_region(mem.beside, NR_MODEL_ENTRIES * sizeof(*mem.beside));
+	fx_model_region(mem.slots, NR_MODEL_ENTRIES * sizeof(*mem.slots));
 	fx_model_region(&mem.set, sizeof(mem.set));
 	fx_model_region(mem.runs, sizeof(mem.runs));
 	fx_model_region(mem.completions, sizeof(mem.completions));
@@ -71,6 +72,7 @@ void model_set_init(uint32_t nr_entries)
 		.sq = mem.sq,
 		.cq = mem.cq,
 		.beside = mem.beside,
+		.slots = mem.slots,
 		.max_entries = 2 * FLEXSC_PAGE_ENTRIES,
 		.free_head = FX_NO_ENTRY,
 		.nr_entries = nr_entries,
@@ -78,7 +80,7 @@ void model_set_init(uint32_t nr_entries)
 	fx_ring_view_set(&mem.set.sq_view, 0);
 	fx_ring_view_set(&mem.set.cq_view, 0);
 	for (uint32_t i = nr_entries; i-- > 0;) {
-		mem.beside[i].cookie = mem.set.free_head;
+		mem.slots[i].cookie = mem.set.free_head;
 		mem.set.free_head = i;
 	}
 	register_memory();
@@ -98,7 +100,7 @@ static void grow_short(void)
 	fx_ring_view_move(&set->cq_view, mem.shared.cq_start, set->cq_head);
 	set->nr_entries++;
 	set->free_head = set->nr_entries - 1;
-	set->beside[set->free_head].cookie = FX_NO_ENTRY;
+	set->slots[set->free_head].cookie = FX_NO_ENTRY;
 }
 
 uint32_t model_claim(uint64_t value, uint8_t flags)
@@ -114,9 +116,9 @@ uint32_t model_claim(uint64_t value, uint8_t flags)
 			FLEXSC_FREE);
 	fx_store_relaxed(&set->entries[index].args[0], value);
 	fx_store_relaxed(&set->entries[index].flags, flags);
-	set->beside[index].cookie = value;
-	set->beside[index].pending = 1;
-	set->beside[index].cancelled = 0;
+	set->slots[index].cookie = value;
+	set->slots[index].pending = 1;
+	set->slots[index].cancelled = 0;
 	return index;
 }
 

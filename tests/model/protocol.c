@@ -82,9 +82,9 @@ static void cancel_owner(void)
 
 	cancel(index);
 	fx_model_assert(fx_set_cancel(&mem.set, index) == FX_CANCEL_DONE ||
-			mem.beside[index].cancelled);
+			mem.slots[index].cancelled);
 	if (mistake == NOTICE_FORGOTTEN)
-		mem.beside[index].pending = 1;
+		mem.slots[index].pending = 1;
 	model_await_all();
 	model_post(2);
 	model_await_all();

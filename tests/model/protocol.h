@@ -37,6 +37,7 @@ struct model_memory {
 	uint32_t sq[FLEXSC_RING_MIN + NR_MODEL_SLOTS];
 	struct flexsc_completion cq[FLEXSC_RING_MIN + NR_MODEL_SLOTS];
 	struct fx_beside beside[NR_MODEL_ENTRIES + FLEXSC_PAGE_ENTRIES];
+	struct fx_slot slots[NR_MODEL_ENTRIES + FLEXSC_PAGE_ENTRIES];
 	struct fx_set set;
 	uint8_t runs[FX_MODEL_MAX_THREADS][NR_MODEL_VALUES];
 	uint8_t completions[NR_MODEL_VALUES]; /* owner's */
