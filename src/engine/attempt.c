@@ -130,12 +130,11 @@ static bool ready_now(int fd, short events)
 }
 
 /* Poll, then call: for what has no non-blocking form. */
-static enum fx_try try_when_ready(struct flexsc_entry *call,
-				  struct fx_hint *hint, short events)
+static enum fx_try try_when_ready(struct flexsc_entry *call, short events)
 {
-	if (!hint->ready && !ready_now((int)call->args[0], events))
+	/* A report of readiness may be old by now, and the call would block. */
+	if (!ready_now((int)call->args[0], events))
 		return FX_TRY_PARK;
-	hint->ready = false;
 	call->ret = fx_call_plain(call);
 	return FX_TRY_DONE;
 }
@@ -232,7 +231,7 @@ static enum fx_try try_read_file(struct flexsc_entry *call,
 			classify(fd, hint);
 			if (hint->kind == FX_KIND_REGULAR)
 				return FX_TRY_THREAD;
-			return try_when_ready(call, hint, POLLIN);
+			return try_when_ready(call, POLLIN);
 		}
 		call->ret = sum(call->ret, r);
 		if (r <= 0 || (size_t)call->ret == fx_iovec_total(v))
@@ -375,7 +374,7 @@ static enum fx_try try_write_file(struct flexsc_entry *call,
 		if (r == -EAGAIN)
 			return FX_TRY_PARK;
 		if (r == -EOPNOTSUPP && call->ret == 0)
-			return try_when_ready(call, hint, POLLOUT);
+			return try_when_ready(call, POLLOUT);
 		call->ret = sum(call->ret, r);
 		if (r <= 0 || (size_t)call->ret == fx_iovec_total(v))
 			return FX_TRY_DONE;

@@ -9,6 +9,7 @@
 #ifndef FX_ENGINE_CHAIN_H
 #define FX_ENGINE_CHAIN_H
 
+#include "base/atomic.h"
 #include "base/types.h"
 
 #include <errno.h>
@@ -32,11 +33,14 @@ static inline void fx_chain_tell(struct flexsc_entry *later, uint64_t distance,
 			continue;
 		if (!failed) {
 			later->args[i] = (uint64_t)ret;
-			later->flags &= (uint8_t)~FLEXSC_F_ARG(i);
+			fx_store_relaxed(&later->flags,
+					 (uint8_t)(later->flags &
+						   ~FLEXSC_F_ARG(i)));
 		}
 	}
 	if (failed && !(later->flags & FLEXSC_F_ALWAYS)) {
-		later->flags |= FLEXSC_F_ARG(0);
+		fx_store_relaxed(&later->flags,
+				 (uint8_t)(later->flags | FLEXSC_F_ARG(0)));
 		later->args[0] = 0; /* no call is at distance 0 */
 	}
 }

@@ -193,7 +193,7 @@ static void unpark(struct fx_park *park, struct fx_fdrec *rec, unsigned dir,
 	queue_remove(park, rec, dir, index);
 	time_remove(park, index);
 	beside(park, index)->state = 0;
-	park->nr_parked--;
+	fx_store_relaxed(&park->nr_parked, park->nr_parked - 1);
 }
 
 static void activate(struct fx_park *park, struct fx_fdrec *rec, int fd)
@@ -391,7 +391,7 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 		    rec->checked_ms && now - rec->checked_ms < FX_PARK_TRUST_MS ?
 			    FX_PARK_LATER : FX_PARK_SOON,
 		    index, now);
-	park->nr_parked++;
+	fx_store_relaxed(&park->nr_parked, park->nr_parked + 1);
 	fx_count(park->counters, parked);
 done:
 	unlock(park);
@@ -534,7 +534,7 @@ uint64_t fx_park_due(struct fx_park *park)
 	uint64_t soon, later, timed;
 	uint32_t now;
 
-	if (!park->nr_parked)
+	if (!fx_load_relaxed(&park->nr_parked))
 		return FX_NEVER;
 	now = fx_now_ms_coarse();
 	lock(park);
@@ -651,7 +651,7 @@ uint32_t fx_park_check(struct fx_park *park)
 	uint32_t now, index = FX_NO_ENTRY;
 	unsigned budget = EVENTS_A_ROUND;
 
-	if (!park->nr_parked)
+	if (!fx_load_relaxed(&park->nr_parked))
 		return FX_NO_ENTRY;
 	now = fx_now_ms_coarse();
 	lock(park);

@@ -28,6 +28,12 @@ struct fx_worker {
 	struct fx_interrupt interrupt; /* sent under the lock */
 };
 
+/* Changed under the lock, looked at without it. */
+static void count(uint32_t *n, int by)
+{
+	fx_store_relaxed(n, *n + (uint32_t)by);
+}
+
 /* Runner functions of a syscall thread ----------------------------------- */
 
 static void worker_complete(struct fx_runner *runner, uint32_t index,
@@ -52,7 +58,7 @@ static int64_t worker_block(struct fx_runner *runner, uint32_t index,
 	fx_lock(&pool->lock);
 	w->calling = index + 1;
 	interrupted = fx_set_cancel_wanted(runner->set, index);
-	pool->nr_blocked++;
+	count(&pool->nr_blocked, 1);
 	fx_unlock(&pool->lock);
 
 	/*
@@ -67,7 +73,7 @@ static int64_t worker_block(struct fx_runner *runner, uint32_t index,
 
 	fx_lock(&pool->lock);
 	w->calling = 0;
-	pool->nr_blocked--;
+	count(&pool->nr_blocked, -1);
 	interrupted = fx_load_relaxed(&w->interrupt.wanted);
 	fx_unlock(&pool->lock);
 	if (interrupted) {
@@ -87,7 +93,7 @@ static uint32_t next_entry(struct fx_pool *pool)
 	pool->first = pool->set->beside[index].next;
 	if (!pool->first)
 		pool->last = 0;
-	pool->nr_queued--;
+	count(&pool->nr_queued, -1);
 	return index;
 }
 
@@ -124,7 +130,7 @@ static void *worker_main(void *arg)
 		fx_unlock(&pool->lock);
 		fx_run(&w->runner, index);
 		fx_lock(&pool->lock);
-		pool->nr_pending--;
+		count(&pool->nr_pending, -1);
 	}
 	fx_unlock(&pool->lock);
 	return NULL;
@@ -171,7 +177,8 @@ static bool add_thread(struct fx_pool *pool)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	/* From here on the owner is not alone. */
-	w->runner.park->shared = true;
+	if (!w->runner.park->shared)
+		w->runner.park->shared = true;
 	thread_mask(pool->signal, &mask);
 	pthread_sigmask(SIG_SETMASK, &mask, &before);
 	bad = pthread_create(&w->thread, &attr, worker_main, w);
@@ -183,7 +190,7 @@ static bool add_thread(struct fx_pool *pool)
 	}
 	w->next = pool->workers;
 	pool->workers = w;
-	pool->nr_threads++;
+	count(&pool->nr_threads, 1);
 	fx_count(pool->counters, threads);
 	if (pool->nr_threads > pool->counters->threads_most)
 		fx_count(pool->counters, threads_most);
@@ -241,8 +248,8 @@ void fx_pool_queue(struct fx_pool *pool, uint32_t index)
 	else
 		pool->first = index + 1;
 	pool->last = index + 1;
-	pool->nr_queued++;
-	pool->nr_pending++;
+	count(&pool->nr_queued, 1);
+	count(&pool->nr_pending, 1);
 	if (pool->idle) {
 		w = pool->idle;
 		pool->idle = w->next_idle;
@@ -271,8 +278,8 @@ static bool unqueue(struct fx_pool *pool, uint32_t index)
 			pool->first = pool->set->beside[index].next;
 		if (pool->last == i)
 			pool->last = before;
-		pool->nr_queued--;
-		pool->nr_pending--;
+		count(&pool->nr_queued, -1);
+		count(&pool->nr_pending, -1);
 		return true;
 	}
 	return false;

@@ -37,6 +37,7 @@ struct uthread_engine {
 	int core_eventfd;
 	pthread_t core;
 	uint32_t stop;
+	int core_cpu; /* where the core thread was seen last */
 
 	/* Written by whoever carries calls out. */
 	struct fx_park park __attribute__((aligned(FX_CACHE_LINE)));
@@ -152,6 +153,7 @@ static void core_sleep(struct uthread_engine *e)
 		look_at_descriptors(e, fx_park_due(&e->park));
 	}
 	fx_exchange(flag, 0u);
+	fx_store_relaxed(&e->core_cpu, sched_getcpu());
 }
 
 static void *core_main(void *arg)
@@ -161,6 +163,7 @@ static void *core_main(void *arg)
 	unsigned looks = 0;
 
 	pthread_setname_np(pthread_self(), "flexsc-core");
+	fx_store_relaxed(&e->core_cpu, sched_getcpu());
 	while (!fx_load_acquire(&e->stop)) {
 		unsigned n = take(e, &e->core_runner, &e->core_view,
 				  CALLS_IN_A_ROW);
@@ -413,12 +416,26 @@ static bool help(struct uthread_engine *e)
 	return true;
 }
 
+/* The owner was moved to the core thread's processor: it must give way. */
+static void keep_apart(struct uthread_engine *e)
+{
+	int here = sched_getcpu();
+	cpu_set_t set;
+
+	if (here < 0 || here != fx_load_relaxed(&e->core_cpu) ||
+	    !any_other_processor(&set))
+		return;
+	if (pthread_setaffinity_np(e->core, sizeof(set), &set) == 0)
+		fx_store_relaxed(&e->core_cpu, -1);
+}
+
 static bool spin(struct uthread_engine *e, uint64_t timeout_ns)
 {
 	uint64_t begin = fx_now_ns();
 	uint64_t window = timeout_ns < e->spin_ns ? timeout_ns : e->spin_ns;
 
 	fx_count(e->base.counters, spins);
+	keep_apart(e);
 	do {
 		for (unsigned i = 0; i < LOOKS; i++) {
 			if (has_result(e))

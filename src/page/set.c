@@ -180,8 +180,8 @@ unsigned fx_set_reap(struct fx_set *set, struct fx_done *out, unsigned max)
 		struct flexsc_completion *slot =
 			&set->cq[fx_ring_slot(&set->cq_view, set->cq_head)];
 
-		/* Written on another core: ask for a line two ahead. */
-		__builtin_prefetch(slot + 8);
+		/* Written on another core: ask for a line three ahead. */
+		__builtin_prefetch(slot + 12);
 
 		uint64_t word = fx_load_relaxed(&slot->word);
 		uint32_t index = (uint32_t)(word & FLEXSC_C_INDEX);

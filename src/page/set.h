@@ -152,7 +152,8 @@ static inline void fx_set_fill(struct fx_set *set, uint32_t index,
 		entry->args[i] = call->args[i];
 	entry->nr = call->nr;
 	entry->nr_args = call->nr_args;
-	entry->flags = call->flags;
+	/* A consumer that lost the race for it may still look. */
+	fx_store_relaxed(&entry->flags, call->flags);
 	entry->ret = call->ret;
 	slot->cookie = cookie;
 	slot->pending = 1;
