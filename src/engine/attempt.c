@@ -64,6 +64,22 @@ bool fx_call_may_signal(unsigned int nr)
 	}
 }
 
+/* A part that was written before the pipe broke hides the EPIPE. */
+static bool may_have_raised(const struct flexsc_entry *call, int64_t ret)
+{
+	if (ret < 0)
+		return ret == -EPIPE || ret == -EFBIG;
+	switch (call->nr) {
+	case SYS_write:
+	case SYS_pwrite64:
+		return (uint64_t)ret != call->args[2];
+	case SYS_sendfile:
+		return (uint64_t)ret != call->args[3];
+	default:
+		return true;
+	}
+}
+
 /*
  * The kernel sends both signals to the calling thread itself, so a mask of
  * this thread is enough; one that was pending before stays pending.
@@ -88,15 +104,32 @@ int64_t fx_call_plain(const struct flexsc_entry *call)
 		sigpending(&pending);
 	ret = fx_call_raw(call);
 	sigemptyset(&ours);
-	if (ret == -EPIPE && !sigismember(&pending, SIGPIPE))
+	if (!sigismember(&pending, SIGPIPE))
 		sigaddset(&ours, SIGPIPE);
-	if (ret == -EFBIG && !sigismember(&pending, SIGXFSZ))
+	if (!sigismember(&pending, SIGXFSZ))
 		sigaddset(&ours, SIGXFSZ);
-	if (ret == -EPIPE || ret == -EFBIG)
-		sigtimedwait(&ours, NULL, &now);
+	if (may_have_raised(call, ret))
+		while (sigtimedwait(&ours, NULL, &now) > 0)
+			;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = saved;
 	return ret;
+}
+
+void fx_call_settle(const struct flexsc_entry *call, int64_t ret)
+{
+	struct timespec now = { 0, 0 };
+	sigset_t both;
+	int saved = errno;
+
+	if (!fx_call_may_signal(call->nr) || !may_have_raised(call, ret))
+		return;
+	sigemptyset(&both);
+	sigaddset(&both, SIGPIPE);
+	sigaddset(&both, SIGXFSZ);
+	while (sigtimedwait(&both, NULL, &now) > 0)
+		;
+	errno = saved;
 }
 
 static __thread enum { PIPE_UNKNOWN, PIPE_IGNORED, PIPE_TAKEN } pipe_signal

@@ -66,6 +66,13 @@ int64_t fx_call_quiet(const struct flexsc_entry *call);
 /* A round is over: what is known of the program's signals may change. */
 void fx_call_round(void);
 
+/*
+ * For syscall threads, which have both signals blocked for good: take away
+ * what a call raised. A later call with a signal mask of its own (ppoll)
+ * would let it through.
+ */
+void fx_call_settle(const struct flexsc_entry *call, int64_t ret);
+
 /* Is SIGPIPE or SIGXFSZ to be expected of this number? */
 bool fx_call_may_signal(unsigned int nr);
 

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -755,54 +754,4 @@ bool fx_park_closed_after(struct fx_park *park, int fd, uint32_t posted)
 	closed = rec && closed_after(rec, posted);
 	unlock(park);
 	return closed;
-}
-
-void fx_park_before(struct fx_park *park, const struct fx_call_desc *desc,
-		    const struct flexsc_entry *call)
-{
-	/* Others that close may fail; the owner looked at them beforehand. */
-	if (call->nr == SYS_close)
-		fx_park_reset(park, (int)call->args[desc->fd_arg],
-			      FX_KIND_UNKNOWN, false);
-}
-
-/* Of a call that succeeded: its memory can be read. */
-static uint64_t open_flags(const struct flexsc_entry *call)
-{
-	const struct open_how *how = (void *)(uintptr_t)call->args[2];
-
-	return call->nr == SYS_openat2 ? how->flags :
-	       call->nr == SYS_openat  ? call->args[2] :
-					 call->args[1];
-}
-
-void fx_park_after(struct fx_park *park, const struct fx_call_desc *desc,
-		   const struct flexsc_entry *call, int64_t ret)
-{
-	enum fx_kind kind = FX_KIND_UNKNOWN;
-
-	if (!(desc->flags & FX_CALL_NEWFD) || ret < 0)
-		return;
-	if (call->nr == SYS_dup2 && call->args[0] == call->args[1])
-		return; /* nothing new */
-	switch (call->nr) {
-	case SYS_open:
-	case SYS_openat:
-	case SYS_openat2:
-		if (open_flags(call) & O_DIRECT)
-			break; /* to be looked at */
-		/* fall through */
-	case SYS_creat:
-	case SYS_memfd_create:
-		kind = FX_KIND_FILE;
-		break;
-	case SYS_socket:
-	case SYS_accept:
-	case SYS_accept4:
-		kind = FX_KIND_SOCKET;
-		break;
-	default:
-		break;
-	}
-	fx_park_reset(park, (int)ret, kind, call->nr == SYS_socket);
 }

@@ -4,6 +4,7 @@
 
 #include "arch/arch.h"
 #include "base/clock.h"
+#include "engine/attempt.h"
 #include "engine/interrupt.h"
 #include "engine/run.h"
 
@@ -44,6 +45,29 @@ static void worker_complete(struct fx_runner *runner, uint32_t index,
 	fx_set_complete(runner->set, &w->view, index, ret);
 }
 
+/*
+ * A signal mask among the arguments would be this thread's: none of the
+ * application's signals comes here, and the one that interrupts must.
+ */
+static void drop_mask(unsigned int nr, uint64_t *args)
+{
+	switch (nr) {
+	case SYS_ppoll:
+		args[3] = 0;
+		break;
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+		args[4] = 0;
+		break;
+	case SYS_pselect6:
+	case SYS_io_pgetevents:
+		args[5] = 0;
+		break;
+	default:
+		break;
+	}
+}
+
 static int64_t worker_block(struct fx_runner *runner, uint32_t index,
 			    const struct flexsc_entry *call)
 {
@@ -55,6 +79,7 @@ static int64_t worker_block(struct fx_runner *runner, uint32_t index,
 
 	for (unsigned i = 0; i < call->nr_args; i++)
 		args[i] = call->args[i];
+	drop_mask(call->nr, args);
 	fx_lock(&pool->lock);
 	w->calling = index + 1;
 	interrupted = fx_set_cancel_wanted(runner->set, index);
@@ -76,6 +101,7 @@ static int64_t worker_block(struct fx_runner *runner, uint32_t index,
 	count(&pool->nr_blocked, -1);
 	interrupted = fx_load_relaxed(&w->interrupt.wanted);
 	fx_unlock(&pool->lock);
+	fx_call_settle(call, ret);
 	if (interrupted) {
 		fx_interrupt_settle(&w->interrupt);
 		if (ret == -EINTR)

@@ -38,6 +38,8 @@ int64_t fx_run_disk(struct fx_cost *cost, struct fx_park *park,
 		ret = fx_guard_call(guard, call);
 	else
 		ret = owner ? fx_call_plain(call) : fx_call_raw(call);
+	if (!owner)
+		fx_call_settle(call, ret);
 	if (ret == FX_GUARD_BLOCKED)
 		return ret;
 	if (park && desc->flags & FX_CALL_NEWFD)
@@ -122,7 +124,7 @@ static enum step run_fd(struct fx_runner *r, uint32_t index, int64_t *ret)
 	uint32_t seq = 0;
 
 	for (;;) {
-		enum fx_try verdict = 
+		enum fx_try verdict =
 			fx_park_try(r->park, call,
 				    fx_park_turn(r->park, index), r->guard,
 				    &seq);

@@ -419,14 +419,15 @@ static bool help(struct uthread_engine *e)
 /* The owner was moved to the core thread's processor: it must give way. */
 static void keep_apart(struct uthread_engine *e)
 {
-	int here = sched_getcpu();
+	int here = sched_getcpu(), saved = errno;
 	cpu_set_t set;
 
-	if (here < 0 || here != fx_load_relaxed(&e->core_cpu) ||
-	    !any_other_processor(&set))
+	if (here < 0 || here != fx_load_relaxed(&e->core_cpu))
 		return;
-	if (pthread_setaffinity_np(e->core, sizeof(set), &set) == 0)
+	if (any_other_processor(&set) &&
+	    pthread_setaffinity_np(e->core, sizeof(set), &set) == 0)
 		fx_store_relaxed(&e->core_cpu, -1);
+	errno = saved;
 }
 
 static bool spin(struct uthread_engine *e, uint64_t timeout_ns)

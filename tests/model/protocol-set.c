@@ -9,7 +9,7 @@
 
 #undef fx_barrier_heavy
 #define fx_barrier_heavy() model_barrier_heavy()
-#include "../../src/page/set.c"
+#include "page/set.c"
 
 enum mistake mistake;
 struct model_memory mem;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * FlexSC: exception-less system calls. The memory that a process shares with
  * whoever carries its calls out: syscall threads in user space, or flexsc.ko.
