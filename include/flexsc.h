@@ -254,8 +254,9 @@ int flexsc_chain_finally(void);
  * flexsc_chain_end - post what was collected
  *
  * Return: 0; or the first error of what was collected (-E2BIG for more than
- * FLEXSC_CHAIN_MAX calls) or -EAGAIN, -ENOMEM; then no call was posted and
- * no handler will be called.
+ * FLEXSC_CHAIN_MAX calls, -EOPNOTSUPP for a call that depends on the calling
+ * thread) or -EAGAIN (not enough entries), -ENOMEM; then no call was posted
+ * and no handler will be called.
  */
 int flexsc_chain_end(void);
 
