@@ -24,6 +24,8 @@ bool fx_guard_wanted(unsigned int nr)
 {
 	switch (nr) {
 	case SYS_open:
+	case SYS_creat:
+	case SYS_open_by_handle_at:
 	case SYS_openat:
 	case SYS_openat2:
 	case SYS_accept:

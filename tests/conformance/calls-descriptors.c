@@ -325,6 +325,16 @@ static void fifo(void)
 	CHECK_EQ(CALL(close, (int)out), 0);
 	CHECK_EQ(CALL(read, (int)in, buf, sizeof(buf)), 0);
 	CHECK_EQ(CALL(close, (int)in), 0);
+	/* creat(2) opens for writing, and waits for a reader. */
+	POST(post, &opened, SYS_creat, (long)"fifo", 0600, 0, 0, 0, 0);
+	run_ms(50);
+	CHECK_EQ(opened.nr_done, 0);
+	in = CALL(open, "fifo", O_RDONLY, 0);
+	CHECK(in >= 0);
+	out = WAIT(&opened);
+	CHECK(out >= 0);
+	CHECK_EQ(CALL(close, (int)out), 0);
+	CHECK_EQ(CALL(close, (int)in), 0);
 }
 
 static const struct test tests[] = {
