@@ -84,7 +84,8 @@ static bool may_have_raised(const struct flexsc_entry *call, int64_t ret)
  * The kernel sends both signals to the calling thread itself, so a mask of
  * this thread is enough; one that was pending before stays pending.
  */
-int64_t fx_call_plain(const struct flexsc_entry *call)
+static int64_t call_quietly(const struct flexsc_entry *call,
+			    struct fx_guard *guard)
 {
 	sigset_t quiet, before, pending, ours;
 	struct timespec now = { 0, 0 };
@@ -92,7 +93,7 @@ int64_t fx_call_plain(const struct flexsc_entry *call)
 	int saved;
 
 	if (!fx_call_may_signal(call->nr))
-		return fx_call_raw(call);
+		return guard ? fx_guard_call(guard, call) : fx_call_raw(call);
 	saved = errno;
 	sigemptyset(&quiet);
 	sigaddset(&quiet, SIGPIPE);
@@ -102,7 +103,7 @@ int64_t fx_call_plain(const struct flexsc_entry *call)
 	sigemptyset(&pending);
 	if (sigismember(&before, SIGPIPE) || sigismember(&before, SIGXFSZ))
 		sigpending(&pending);
-	ret = fx_call_raw(call);
+	ret = guard ? fx_guard_call(guard, call) : fx_call_raw(call);
 	sigemptyset(&ours);
 	if (!sigismember(&pending, SIGPIPE))
 		sigaddset(&ours, SIGPIPE);
@@ -114,6 +115,11 @@ int64_t fx_call_plain(const struct flexsc_entry *call)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = saved;
 	return ret;
+}
+
+int64_t fx_call_plain(const struct flexsc_entry *call)
+{
+	return call_quietly(call, NULL);
 }
 
 void fx_call_settle(const struct flexsc_entry *call, int64_t ret)
@@ -162,14 +168,29 @@ static bool ready_now(int fd, short events)
 	return sys(SYS_poll, (long)&p, 1, 0, 0, 0, 0) != 0;
 }
 
-/* Poll, then call: for what has no non-blocking form. */
-static enum fx_try try_when_ready(struct flexsc_entry *call, short events)
+/*
+ * Poll, then call: for what has no non-blocking form. Ready does not mean that
+ * it cannot block: somebody else may be faster, and a terminal or an eventfd
+ * with some room takes any number for writing. So it is guarded, or left to
+ * a thread.
+ */
+static enum fx_try try_when_ready(struct flexsc_entry *call,
+				  struct fx_hint *hint, short events)
 {
+	int64_t ret;
+
 	/* A report of readiness may be old by now, and the call would block. */
 	if (!ready_now((int)call->args[0], events))
 		return FX_TRY_PARK;
-	call->ret = fx_call_plain(call);
-	return FX_TRY_DONE;
+	if (!hint->guard)
+		return FX_TRY_THREAD;
+	ret = call_quietly(call, hint->guard);
+	if (ret == FX_GUARD_BLOCKED)
+		return FX_TRY_THREAD;
+	call->ret = ret;
+	/* What was written so far counts; the thread goes on behind it. */
+	return ret > 0 && events == POLLOUT && hint->guard->cut ?
+		       FX_TRY_THREAD : FX_TRY_DONE;
 }
 
 /*
@@ -192,6 +213,8 @@ static enum fx_try try_accept(struct flexsc_entry *call, struct fx_hint *hint)
 	}
 	if (!hint->ready && !ready_now(fd, POLLIN))
 		return FX_TRY_PARK;
+	if (hint->thread)
+		return FX_TRY_THREAD;
 	hint->ready = false;
 	call->ret = hint->guard ? fx_guard_call(hint->guard, call) :
 				  fx_call_raw(call);
@@ -264,7 +287,7 @@ static enum fx_try try_read_file(struct flexsc_entry *call,
 			classify(fd, hint);
 			if (hint->kind == FX_KIND_REGULAR)
 				return FX_TRY_THREAD;
-			return try_when_ready(call, POLLIN);
+			return try_when_ready(call, hint, POLLIN);
 		}
 		call->ret = sum(call->ret, r);
 		if (r <= 0 || (size_t)call->ret == fx_iovec_total(v))
@@ -406,8 +429,9 @@ static enum fx_try try_write_file(struct flexsc_entry *call,
 		r = fx_call_quiet(&part);
 		if (r == -EAGAIN)
 			return FX_TRY_PARK;
-		if (r == -EOPNOTSUPP && call->ret == 0)
-			return try_when_ready(call, POLLOUT);
+		if (r == -EOPNOTSUPP)
+			return call->ret ? FX_TRY_THREAD :
+					   try_when_ready(call, hint, POLLOUT);
 		call->ret = sum(call->ret, r);
 		if (r <= 0 || (size_t)call->ret == fx_iovec_total(v))
 			return FX_TRY_DONE;

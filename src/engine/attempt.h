@@ -37,6 +37,7 @@ struct fx_hint {
 	bool ready; /* readiness was just reported: no need to ask first */
 	bool ours; /* created by a posted call for posted calls */
 	bool drained; /* set by the attempt: nothing more before an edge */
+	bool thread; /* the caller may block, where it can be interrupted */
 	uint32_t credit; /* bytes of send space known to be free */
 	struct fx_guard *guard; /* for what might block after all, or NULL */
 };

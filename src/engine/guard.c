@@ -145,6 +145,7 @@ int64_t fx_guard_call(struct fx_guard *g, const struct flexsc_entry *call)
 		/* A signal handler of the application's: as if restarted. */
 	} while (ret == -EINTR && !blocked);
 	fx_interrupt_self(NULL);
+	g->cut = blocked;
 	if (blocked && (ret == -EINTR || ret == -ECANCELED))
 		return FX_GUARD_BLOCKED;
 	return ret;

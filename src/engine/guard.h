@@ -30,6 +30,7 @@ struct fx_guard {
 	struct fx_interrupt interrupt;
 	uint32_t inside; /* number of the call, or one of the two below */
 	uint32_t number; /* guarded thread only */
+	bool cut; /* the same: its last call was interrupted */
 	uint32_t asleep; /* futex: the watcher sleeps */
 	uint32_t stop;
 	uint32_t started;

@@ -238,7 +238,7 @@ enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
 {
 	int fd = call_fd(park, call);
 	unsigned dir = call_dir(park, call);
-	struct fx_hint hint = { .guard = guard };
+	struct fx_hint hint = { .guard = guard, .thread = !guard };
 	enum fx_try verdict;
 	struct fx_fdrec *rec;
 

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls that look as if they could not block, and do: the loop goes on beside
+ * them all the same. Most of these were found by tests/fuzz-calls.c.
+ */
+#define _GNU_SOURCE
+#include "harness.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <termios.h>
+
+/* The loop is not held up by what is outstanding: it does something else. */
+static void loop_goes_on(void)
+{
+	uint64_t begin = now_ns();
+	char name[4096];
+
+	CHECK(CALL(getcwd, name, sizeof(name)) > 0);
+	run_ms(1);
+	CHECK_IN(now_ns() - begin, 0, 1000 * MS * slowness());
+}
+
+/* Some room makes it ready for writing, but this number does not fit in. */
+static void eventfd_is_full(void)
+{
+	int fd = eventfd(1, EFD_CLOEXEC);
+	uint64_t most = UINT64_MAX - 1, value = 0;
+	struct op op = { 0 };
+
+	POST(write, &op, fd, &most, sizeof(most));
+	loop_goes_on();
+	run_ms(30);
+	CHECK_EQ(op.nr_done, 0);
+	CHECK_EQ(CALL(read, fd, &value, sizeof(value)), sizeof(value));
+	CHECK_EQ(value, 1);
+	CHECK_EQ(WAIT(&op), sizeof(most));
+	CHECK_EQ(CALL(read, fd, &value, sizeof(value)), sizeof(value));
+	CHECK_EQ(value, most);
+	/* The same, cancelled. */
+	CHECK_EQ(CALL(write, fd, &most, sizeof(most)), sizeof(most));
+	POST(write, &op, fd, &most, sizeof(most));
+	loop_goes_on();
+	CHECK_EQ(flexsc_cancel(&op.ev), 0);
+	CHECK_EQ(WAIT(&op), -ECANCELED);
+	CHECK_EQ(CALL(read, fd, &value, sizeof(value)), sizeof(value));
+	CHECK_EQ(value, most);
+	close(fd);
+}
+
+/* A terminal that nobody types anything into and nobody changes. */
+static int open_terminal(int *master)
+{
+	struct termios raw;
+	int fd = -1;
+
+	*master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (*master >= 0 && !grantpt(*master) && !unlockpt(*master))
+		fd = open(ptsname(*master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		skip("no pseudo-terminals here");
+	tcgetattr(fd, &raw);
+	cfmakeraw(&raw);
+	tcsetattr(fd, TCSANOW, &raw);
+	return fd;
+}
+
+struct screen {
+	int fd;
+	size_t size;
+};
+
+static void *look(void *arg)
+{
+	struct screen *s = arg;
+	uint8_t buf[3000];
+
+	for (size_t at = 0; at < s->size;) {
+		ssize_t n = read(s->fd, buf, sizeof(buf));
+
+		CHECK(n > 0);
+		CHECK(filled(buf, at, (size_t)n));
+		at += (size_t)n;
+	}
+	return NULL;
+}
+
+/* Ready for writing as long as there is any room. */
+static void terminal_is_full(void)
+{
+	struct screen screen = { .size = 300000 };
+	int fd = open_terminal(&screen.fd);
+	uint8_t *bytes = malloc(screen.size);
+	struct op op = { 0 };
+	pthread_t thread;
+
+	fill(bytes, 0, screen.size);
+	POST(write, &op, fd, bytes, screen.size);
+	loop_goes_on();
+	run_ms(30);
+	CHECK_EQ(op.nr_done, 0);
+	thread = thread_start(look, &screen);
+	CHECK_EQ(WAIT(&op), screen.size);
+	thread_join(thread);
+	/* What was written before the end is the result. */
+	POST(write, &op, fd, bytes, screen.size);
+	loop_goes_on();
+	run_ms(30);
+	CHECK_EQ(flexsc_cancel(&op.ev), 0);
+	CHECK_IN(WAIT(&op), 1, screen.size - 1);
+	free(bytes);
+	close(fd);
+	close(screen.fd);
+}
+
+static const struct test tests[] = {
+	{ "eventfd_is_full", eventfd_is_full, TEST_BESIDE },
+	{ "terminal_is_full", terminal_is_full, TEST_BESIDE },
+};
+
+int main(int argc, char **argv)
+{
+	return run_group(argc, argv, tests, ARRAY_SIZE(tests));
+}
