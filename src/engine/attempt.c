@@ -168,6 +168,20 @@ static bool ready_now(int fd, short events)
 	return sys(SYS_poll, (long)&p, 1, 0, 0, 0, 0) != 0;
 }
 
+/* Hardly ever blocks; if it does after all, a thread makes the call. */
+static enum fx_try try_guarded(struct flexsc_entry *call, struct fx_hint *hint)
+{
+	int64_t ret;
+
+	if (!hint->guard)
+		return FX_TRY_THREAD;
+	ret = call_quietly(call, hint->guard);
+	if (ret == FX_GUARD_BLOCKED)
+		return FX_TRY_THREAD;
+	call->ret = ret;
+	return FX_TRY_DONE;
+}
+
 /*
  * Poll, then call: for what has no non-blocking form. Ready does not mean that
  * it cannot block: somebody else may be faster, and a terminal or an eventfd
@@ -177,19 +191,13 @@ static bool ready_now(int fd, short events)
 static enum fx_try try_when_ready(struct flexsc_entry *call,
 				  struct fx_hint *hint, short events)
 {
-	int64_t ret;
-
 	/* A report of readiness may be old by now, and the call would block. */
 	if (!ready_now((int)call->args[0], events))
 		return FX_TRY_PARK;
-	if (!hint->guard)
-		return FX_TRY_THREAD;
-	ret = call_quietly(call, hint->guard);
-	if (ret == FX_GUARD_BLOCKED)
-		return FX_TRY_THREAD;
-	call->ret = ret;
 	/* What was written so far counts; the thread goes on behind it. */
-	return ret > 0 && events == POLLOUT && hint->guard->cut ?
+	return try_guarded(call, hint) == FX_TRY_THREAD ||
+			       (call->ret > 0 && events == POLLOUT &&
+				hint->guard->cut) ?
 		       FX_TRY_THREAD : FX_TRY_DONE;
 }
 
@@ -369,7 +377,10 @@ static bool try_socket(struct flexsc_entry *call, struct fx_hint *hint,
 	}
 }
 
-/* read and readv return at once when there is no room; recv would wait. */
+/*
+ * read and readv return at once when there is no room, where recv would wait;
+ * but not from an inotify descriptor.
+ */
 static bool no_room(const struct fx_iovec *v)
 {
 	return v->list == &v->single ? v->single.iov_len == 0 : v->count == 0;
@@ -386,8 +397,10 @@ static enum fx_try try_read(struct flexsc_entry *call, struct fx_hint *hint,
 {
 	enum fx_try verdict;
 
-	if (no_room(v) || (offset >= 0 && hint->kind == FX_KIND_SOCKET))
-		return try_plain(call);
+	if (offset >= 0 && hint->kind == FX_KIND_SOCKET)
+		return try_plain(call); /* ESPIPE */
+	if (no_room(v))
+		return try_guarded(call, hint);
 	if (offset < 0 && rwf == 0 && hint->kind <= FX_KIND_SOCKET) {
 		if (!try_socket(call, hint, v, NULL, 0, false, &verdict)) {
 			/* Accepted, so it can be read: all lengths zero? */
@@ -444,7 +457,7 @@ static enum fx_try try_write(struct flexsc_entry *call, struct fx_hint *hint,
 	enum fx_try verdict;
 
 	if (no_room(v))
-		return try_plain(call);
+		return try_guarded(call, hint);
 	if (hint->kind <= FX_KIND_SOCKET) {
 		if (!try_socket(call, hint, v, NULL, 0, true, &verdict))
 			return verdict;
@@ -465,7 +478,7 @@ static enum fx_try try_pwrite(struct flexsc_entry *call, struct fx_hint *hint)
 		return FX_TRY_THREAD;
 	if (hint->kind == FX_KIND_REGULAR && (!anywhere || is_regular(fd)))
 		return FX_TRY_DISK;
-	return anywhere ? FX_TRY_THREAD : try_plain(call);
+	return anywhere ? FX_TRY_THREAD : try_guarded(call, hint);
 }
 
 static enum fx_try try_message(struct flexsc_entry *call, struct fx_hint *hint,

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <termios.h>
 
 /* The loop is not held up by what is outstanding: it does something else. */
@@ -46,6 +47,25 @@ static void eventfd_is_full(void)
 	CHECK_EQ(WAIT(&op), -ECANCELED);
 	CHECK_EQ(CALL(read, fd, &value, sizeof(value)), sizeof(value));
 	CHECK_EQ(value, most);
+	close(fd);
+}
+
+/* Waits for an event, and only then finds that it does not fit in. */
+static void inotify_without_room(void)
+{
+	int fd = (int)CALL(inotify_init1, IN_CLOEXEC);
+	struct op op = { 0 };
+	char event[1000];
+
+	CHECK(fd >= 0);
+	CHECK(CALL(inotify_add_watch, fd, ".", IN_CREATE) >= 0);
+	POST(read, &op, fd, event, 0);
+	loop_goes_on();
+	run_ms(30);
+	CHECK_EQ(op.nr_done, 0);
+	close(make_file("file", 0));
+	CHECK_EQ(WAIT(&op), -EINVAL);
+	CHECK(CALL(read, fd, event, sizeof(event)) > 0);
 	close(fd);
 }
 
@@ -116,6 +136,7 @@ static void terminal_is_full(void)
 
 static const struct test tests[] = {
 	{ "eventfd_is_full", eventfd_is_full, TEST_BESIDE },
+	{ "inotify_without_room", inotify_without_room, TEST_BESIDE },
 	{ "terminal_is_full", terminal_is_full, TEST_BESIDE },
 };
 
