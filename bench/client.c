@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The client of benchmark `server`: many connections, each with one message
- * under way. Plain epoll; it only has to be the same for all servers.
+ * under way. Plain epoll; it only has to be the same for all servers. How long
+ * an answer is, it learns from the first one.
  */
 #include "bench/server.h"
 
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,10 +19,18 @@
 #include <unistd.h>
 
 enum {
-	MAX_EVENTS = 256
+	MAX_EVENTS = 256,
+	ANSWER_MAX = 65536,
+	PROBE_MS = 20
 };
 
-static const char message[SERVER_MESSAGE] = "hello";
+struct client {
+	const struct client_job *job;
+	size_t *left; /* of the answer, by descriptor */
+	size_t answer_size;
+	uint64_t nr_answers;
+	char buf[ANSWER_MAX];
+};
 
 static int connect_one(const struct client_job *job)
 {
@@ -46,57 +56,106 @@ static int connect_one(const struct client_job *job)
 	return fd;
 }
 
-static int connect_all(const struct client_job *job, int set)
+static int ask(struct client *c, int fd)
 {
-	for (unsigned int i = 0; i < job->nr_connections; i++) {
-		int fd = connect_one(job);
+	const struct client_job *job = c->job;
+
+	c->left[fd] = c->answer_size;
+	return write(fd, job->message, job->message_size) < 0 ? -errno : 0;
+}
+
+/* An answer is over when nothing more comes for a while. */
+static int learn_size(struct client *c)
+{
+	int fd = connect_one(c->job), bad;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	if (fd < 0)
+		return fd;
+	bad = ask(c, fd);
+	while (!bad && poll(&p, 1, c->answer_size ? PROBE_MS : 5000) == 1) {
+		ssize_t n = read(fd, c->buf, sizeof(c->buf));
+
+		if (n <= 0)
+			bad = -EPROTO;
+		else
+			c->answer_size += (size_t)n;
+	}
+	close(fd);
+	return bad ? bad : c->answer_size ? 0 : -ETIMEDOUT;
+}
+
+static int connect_all(struct client *c, int set)
+{
+	for (unsigned int i = 0; i < c->job->nr_connections; i++) {
+		int fd = connect_one(c->job), bad;
 		struct epoll_event event = { .events = EPOLLIN | EPOLLET,
 					     .data.fd = fd };
 
 		if (fd < 0)
 			return fd;
-		if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) ||
-		    write(fd, message, sizeof(message)) < 0)
+		if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event))
 			return -errno;
+		bad = ask(c, fd);
+		if (bad)
+			return bad;
 	}
 	return 0;
 }
 
-/* One answer, and the next message. Loopback never splits 64 bytes. */
-static int answered(int fd)
+/* Some of an answer; after the last of it, the next message. */
+static int answered(struct client *c, int fd)
 {
-	char buf[SERVER_BUFFER];
+	ssize_t n = read(fd, c->buf, sizeof(c->buf));
 
-	if (read(fd, buf, sizeof(buf)) != SERVER_MESSAGE)
-		return -EPROTO;
-	return write(fd, message, sizeof(message)) < 0 ? -errno : 0;
+	if (n <= 0 || (size_t)n > c->left[fd])
+		return n < 0 ? -errno : -EPROTO;
+	c->left[fd] -= (size_t)n;
+	if (c->left[fd])
+		return 0;
+	c->nr_answers++;
+	return ask(c, fd);
 }
 
-int client_run(const struct client_job *job)
+static int run_phases(struct client *c, int set)
 {
+	const struct client_job *job = c->job;
 	struct epoll_event events[MAX_EVENTS];
-	int set = epoll_create1(EPOLL_CLOEXEC), bad;
-	uint64_t end, nr_answers = 0;
+	uint64_t end = now_ns() + job->warm_ns;
 
-	bad = set < 0 ? -errno : connect_all(job, set);
-	if (bad)
-		return bad;
-	end = now_ns() + job->warm_ns;
 	for (int phase = 0; phase < 2;) {
 		int nr = epoll_wait(set, events, MAX_EVENTS, 100);
 
 		for (int i = 0; i < nr; i++) {
-			bad = answered(events[i].data.fd);
+			int bad = answered(c, events[i].data.fd);
+
 			if (bad)
 				return bad;
 		}
-		nr_answers += (uint64_t)(nr > 0 ? nr : 0);
 		if (now_ns() < end)
 			continue;
-		if (write(job->report, &nr_answers, sizeof(nr_answers)) < 0)
+		if (write(job->report, &c->nr_answers, sizeof(c->nr_answers)) <
+		    0)
 			return -errno;
 		phase++;
 		end = now_ns() + job->measure_ns;
 	}
 	return 0;
+}
+
+int client_run(const struct client_job *job)
+{
+	static struct client c;
+	int set = epoll_create1(EPOLL_CLOEXEC), bad;
+
+	c.job = job;
+	/* Descriptors are given out from below. */
+	c.left = calloc(job->nr_connections + 1024ul, sizeof(*c.left));
+	bad = set < 0 ? -errno : !c.left ? -ENOMEM : learn_size(&c);
+	if (!bad)
+		bad = connect_all(&c, set);
+	if (!bad)
+		bad = run_phases(&c, set);
+	free(c.left);
+	return bad;
 }

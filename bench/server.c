@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Benchmark `server`: an echo server over loopback TCP, its processor time a
- * request beside that of the same server on plain epoll. Server and client
- * are processes of their own, on one processor each; this one reads their
- * clocks from outside, so that the servers need no code for it.
+ * Benchmark `server`: an echo server and a file server over loopback TCP,
+ * their processor time a request beside that of the same servers on plain
+ * epoll. Server and client are processes of their own, on one processor each.
  */
 #include "bench/server.h"
 
@@ -11,18 +10,14 @@
 #include "bench/machine.h"
 #include "bench/report.h"
 
-#include <errno.h>
 #include <math.h>
-#include <netinet/in.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#define FILE_SIZE 1024
+#define NR_CASES 4
 
 /**
  * struct contestant - a server; NULL @engine: plain epoll
@@ -31,6 +26,7 @@
 struct contestant {
 	const char *engine;
 	const struct bench_options *options;
+	const struct service *service;
 	unsigned int nr_connections;
 	struct series cpu, app, rate;
 };
@@ -40,76 +36,34 @@ struct moment {
 	double cpu_ns, app_ns;
 };
 
-static int listen_somewhere(uint16_t *port)
+static const char hello[SERVER_MESSAGE] = "hello";
+static const char get[] = "GET /0 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+static bool next_moment(int report, const struct server *s, struct moment *m)
 {
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	socklen_t size = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) ||
-	    listen(fd, 4096) ||
-	    getsockname(fd, (struct sockaddr *)&address, &size))
-		return -1;
-	*port = ntohs(address.sin_port);
-	return fd;
-}
-
-/* A process that ends with this one, on that processor. 0 in the child. */
-static pid_t fork_to(int cpu)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		machine_pin(cpu);
-	}
-	return pid;
-}
-
-/* Of the whole process, and of its first thread: the application's. */
-static bool read_clocks(pid_t pid, struct moment *m)
-{
-	char path[64];
-	struct timespec ts;
-	clockid_t clock;
-	FILE *f;
-
-	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &ts))
+	if (read(report, &m->nr_answers, sizeof(m->nr_answers)) !=
+		    sizeof(m->nr_answers) ||
+	    !server_clocks(s, &m->cpu_ns, &m->app_ns))
 		return false;
-	m->cpu_ns = (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
-	m->app_ns = NAN;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, pid);
-	f = fopen(path, "re");
-	if (f) {
-		if (fscanf(f, "%lf", &m->app_ns) != 1)
-			m->app_ns = NAN;
-		fclose(f);
-	}
 	m->ns = now_ns();
 	return true;
 }
 
-static bool next_moment(int report, pid_t server, struct moment *m)
-{
-	return read(report, &m->nr_answers, sizeof(m->nr_answers)) ==
-		       sizeof(m->nr_answers) &&
-	       read_clocks(server, m);
-}
-
 static pid_t start_client(const struct contestant *c, uint16_t port, int report)
 {
+	bool files = c->service->folder;
 	struct client_job job = {
 		.port = port,
 		.nr_connections = c->nr_connections,
+		.message = files ? get : hello,
+		.message_size = files ? sizeof(get) - 1 : sizeof(hello),
 		.warm_ns = c->options->quick ? 20000000 : 150000000,
-		.measure_ns = c->options->quick ? 50000000 : 300000000,
+		.measure_ns = c->options->quick ? 50000000 : 400000000,
 		.report = report,
 	};
-	pid_t pid = fork_to(machine()->cpu_other >= 0 ? machine()->cpu_other :
-							machine()->cpu_app);
+	pid_t pid = process_fork(machine()->cpu_other >= 0 ?
+					 machine()->cpu_other :
+					 machine()->cpu_app);
 
 	if (pid == 0) {
 		int bad = client_run(&job);
@@ -121,45 +75,29 @@ static pid_t start_client(const struct contestant *c, uint16_t port, int report)
 	return pid;
 }
 
-static void stop(pid_t pid)
-{
-	if (pid <= 0)
-		return;
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-}
-
 static double run_once(void *arg)
 {
 	struct contestant *c = arg;
 	struct moment a, b;
-	int report[2], listener;
-	pid_t server, client;
-	uint16_t port;
+	struct server server;
+	int report[2];
+	pid_t client;
 	bool good;
 	double nr;
 
-	listener = listen_somewhere(&port);
-	if (listener < 0 || pipe(report))
+	if (server_start(&server, c->service, c->engine))
 		return NAN;
-	server = fork_to(machine()->cpu_app);
-	if (server == 0) {
-		close(report[0]);
-		close(report[1]);
-		if (c->engine)
-			server_flexsc(listener, c->engine);
-		else
-			server_epoll(listener);
-		_exit(1);
+	if (pipe(report)) {
+		process_stop(server.pid);
+		return NAN;
 	}
-	close(listener);
-	client = start_client(c, port, report[1]);
+	client = start_client(c, server.port, report[1]);
 	close(report[1]);
-	good = next_moment(report[0], server, &a) &&
-	       next_moment(report[0], server, &b) &&
+	good = next_moment(report[0], &server, &a) &&
+	       next_moment(report[0], &server, &b) &&
 	       b.nr_answers > a.nr_answers;
-	stop(client);
-	stop(server);
+	process_stop(client);
+	process_stop(server.pid);
 	close(report[0]);
 	if (!good)
 		return NAN;
@@ -195,20 +133,22 @@ static void report_case(const char *label, double trip,
 	}
 }
 
-static void run_case(const struct bench_options *o, unsigned int nr_connections,
+static void run_case(const struct bench_options *o,
+		     const struct service *service, unsigned int nr_connections,
 		     struct contestant *all, unsigned int nr)
 {
 	struct series turns[NR_ENGINES];
 	char label[32];
 	double trip;
 
-	snprintf(label, sizeof(label), "echo/%u", nr_connections);
+	snprintf(label, sizeof(label), "%s/%u", service->name, nr_connections);
 	report_progress("server: %s", label);
 	for (unsigned int i = 0; i < nr; i++) {
 		struct contestant *c = &all[i];
 		const char *name = c->engine ? c->engine : "plain epoll";
 
 		c->options = o;
+		c->service = service;
 		c->nr_connections = nr_connections;
 		c->cpu.name = c->app.name = c->rate.name = name;
 		c->cpu.nr = c->app.nr = c->rate.nr = 0;
@@ -222,9 +162,51 @@ static void run_case(const struct bench_options *o, unsigned int nr_connections,
 	report_case(label, trip, all, nr);
 }
 
+static void run_service(const struct bench_options *o,
+			const struct service *service, struct contestant *all,
+			unsigned int nr)
+{
+	static const unsigned int nr_connections[NR_CASES] = { 16, 256, 1024,
+							       8000 };
+	rlim_t limit = machine()->nofile.rlim_max;
+
+	for (int i = 0; i < (o->quick ? 1 : NR_CASES); i++) {
+		/* One for the connection, one for the file. */
+		if (2 * nr_connections[i] + 100 > limit) {
+			report_note("server",
+				    "RLIMIT_NOFILE is %lu: %u "
+				    "connections are left out",
+				    (unsigned long)limit, nr_connections[i]);
+			continue;
+		}
+		run_case(o, service, nr_connections[i], all, nr);
+	}
+}
+
+static int run_files(const struct bench_options *o, struct contestant *all,
+		     unsigned int nr)
+{
+	struct scratch scratch;
+	struct service files = { "file", scratch.folder };
+	char path[96];
+	int bad = scratch_new(&scratch, 1);
+
+	if (bad) {
+		fprintf(stderr, "flexsc: no files to serve: %s\n",
+			strerror(-bad));
+		return 1;
+	}
+	scratch_path(&scratch, "", 0, path, sizeof(path));
+	bad = truncate(path, FILE_SIZE);
+	if (!bad)
+		run_service(o, &files, all, nr);
+	scratch_free(&scratch);
+	return bad != 0;
+}
+
 static int run(const struct bench_options *o)
 {
-	static const unsigned int nr_connections[] = { 16, 256, 1024, 8000 };
+	static const struct service echo = { "echo", NULL };
 	static struct contestant all[NR_ENGINES];
 	struct rlimit limit = machine()->nofile;
 	unsigned int nr = 1;
@@ -235,22 +217,14 @@ static int run(const struct bench_options *o)
 		if ((!o->engine || strcmp(o->engine, engine_names[i]) == 0) &&
 		    strcmp(engine_names[i], "sync") != 0)
 			all[nr++].engine = engine_names[i];
-	for (int i = 0; i < (o->quick ? 1 : 4); i++) {
-		if (nr_connections[i] + 100 > limit.rlim_max) {
-			report_note("server",
-				    "RLIMIT_NOFILE is %lu: %u "
-				    "connections are left out",
-				    (unsigned long)limit.rlim_max,
-				    nr_connections[i]);
-			continue;
-		}
-		run_case(o, nr_connections[i], all, nr);
-	}
-	return nr == 1;
+	if (nr == 1)
+		return 1;
+	run_service(o, &echo, all, nr);
+	return run_files(o, all, nr);
 }
 
 const struct bench bench_server = {
 	.name = "server",
-	.summary = "echo server beside plain epoll: processor time per request",
+	.summary = "echo and file server beside plain epoll: processor time",
 	.run = run,
 };
