@@ -7,6 +7,7 @@
 #include "engine/attempt.h"
 #include "engine/interrupt.h"
 #include "engine/run.h"
+#include "engine/splice.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -68,6 +69,22 @@ static void drop_mask(unsigned int nr, uint64_t *args)
 	}
 }
 
+/*
+ * EINTR without an interrupt is the C library's own signal (setuid in another
+ * thread): the poster's thread would have gone on.
+ */
+static int64_t interruptible(void *arg, unsigned int nr, const uint64_t *args)
+{
+	struct fx_worker *w = arg;
+	int64_t ret;
+
+	do
+		ret = fx_arch_syscall_cancellable(&w->interrupt.wanted, nr,
+						  args);
+	while (ret == -EINTR && !fx_load_relaxed(&w->interrupt.wanted));
+	return ret;
+}
+
 static int64_t worker_block(struct fx_runner *runner, uint32_t index,
 			    const struct flexsc_entry *call)
 {
@@ -86,15 +103,12 @@ static int64_t worker_block(struct fx_runner *runner, uint32_t index,
 	count(&pool->nr_blocked, 1);
 	fx_unlock(&pool->lock);
 
-	/*
-	 * EINTR without an interrupt is the C library's own signal (setuid in
-	 * another thread): the poster's thread would have gone on.
-	 */
-	do {
-		ret = interrupted ? -ECANCELED :
-				    fx_arch_syscall_cancellable(
-					    &w->interrupt.wanted, call->nr, args);
-	} while (ret == -EINTR && !fx_load_relaxed(&w->interrupt.wanted));
+	if (interrupted)
+		ret = -ECANCELED;
+	else if (call->nr == SYS_splice && fx_splice_locks(call))
+		ret = fx_splice_calls(args, interruptible, w);
+	else
+		ret = interruptible(w, call->nr, args);
 
 	fx_lock(&pool->lock);
 	w->calling = 0;

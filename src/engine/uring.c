@@ -36,6 +36,7 @@
 #include "engine/engines.h"
 #include "engine/poll.h"
 #include "engine/rest.h"
+#include "engine/splice.h"
 #include "engine/uring_prep.h"
 
 #include <fcntl.h>
@@ -306,6 +307,8 @@ static bool suits(const struct flexsc_entry *call,
 	case SYS_preadv2:
 	case SYS_pwritev2:
 		return (int64_t)call->args[3] >= 0;
+	case SYS_splice:
+		return !fx_splice_locks(call);
 	case SYS_connect:
 	case SYS_accept:
 	case SYS_accept4:

@@ -69,6 +69,41 @@ static void inotify_without_room(void)
 	close(fd);
 }
 
+/* Waits for its input with the pipe locked, if it is let to. */
+static void splice_locks_its_pipe(void)
+{
+	struct op op = { 0 }, reading = { 0 };
+	int sv[2], fds[2];
+	char buf[10];
+
+	make_pair(sv);
+	make_pipe(fds);
+	POST(splice, &op, sv[0], NULL, fds[1], NULL, 100, 0);
+	run_ms(20); /* it is in the middle of it */
+	POST(read, &reading, fds[0], buf, sizeof(buf));
+	loop_goes_on();
+	CHECK_EQ(CALL(write, fds[1], "abc", 3), 3);
+	CHECK_EQ(WAIT(&reading), 3);
+	CHECK_EQ(op.nr_done, 0);
+	CHECK_EQ(write(sv[1], "defg", 4), 4);
+	CHECK_EQ(WAIT(&op), 4);
+	CHECK_EQ(CALL(read, fds[0], buf, sizeof(buf)), 4);
+	CHECK_EQ(memcmp(buf, "defg", 4), 0);
+	/* Cancelled, nothing is lost; and the end of the input is seen. */
+	POST(splice, &op, sv[0], NULL, fds[1], NULL, 100, 0);
+	run_ms(20);
+	CHECK_EQ(flexsc_cancel(&op.ev), 0);
+	CHECK_EQ(WAIT(&op), -ECANCELED);
+	CHECK_EQ(write(sv[1], "hij", 3), 3);
+	CHECK_EQ(CALL(splice, sv[0], NULL, fds[1], NULL, 100, 0), 3);
+	close(sv[1]);
+	CHECK_EQ(CALL(splice, sv[0], NULL, fds[1], NULL, 100, 0), 0);
+	CHECK_EQ(CALL(read, fds[0], buf, sizeof(buf)), 3);
+	close(sv[0]);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 /* A terminal that nobody types anything into and nobody changes. */
 static int open_terminal(int *master)
 {
@@ -137,6 +172,7 @@ static void terminal_is_full(void)
 static const struct test tests[] = {
 	{ "eventfd_is_full", eventfd_is_full, TEST_BESIDE },
 	{ "inotify_without_room", inotify_without_room, TEST_BESIDE },
+	{ "splice_locks_its_pipe", splice_locks_its_pipe, TEST_BESIDE },
 	{ "terminal_is_full", terminal_is_full, TEST_BESIDE },
 };
 
