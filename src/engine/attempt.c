@@ -9,6 +9,7 @@
 #include "arch/arch.h"
 #include "engine/guard.h"
 #include "engine/iovec.h"
+#include "engine/rest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -498,7 +499,7 @@ static enum fx_try try_message(struct flexsc_entry *call, struct fx_hint *hint,
 /* recvfrom and sendto with an address: one datagram, nothing to continue. */
 static enum fx_try try_addressed(struct flexsc_entry *call, bool out)
 {
-	struct flexsc_entry now = *call;
+	struct flexsc_entry now = fx_call_copy(call);
 
 	now.args[3] |= MSG_DONTWAIT | (out ? MSG_NOSIGNAL : 0);
 	call->ret = fx_call_raw(&now);
@@ -532,7 +533,7 @@ static enum fx_try try_many(struct flexsc_entry *call, bool out)
 	if (!out && call->args[4])
 		return FX_TRY_THREAD; /* a time-out of its own */
 	for (;;) {
-		struct flexsc_entry now = *call;
+		struct flexsc_entry now = fx_call_copy(call);
 		int64_t r;
 
 		now.args[1] += (uint64_t)call->ret * sizeof(struct mmsghdr);
@@ -588,7 +589,7 @@ static enum fx_try try_sendfile(struct flexsc_entry *call,
 		hint->kind = FX_KIND_SOCKET;
 	}
 	for (;;) {
-		struct flexsc_entry now = *call;
+		struct flexsc_entry now = fx_call_copy(call);
 		uint64_t left = total - (uint64_t)call->ret;
 		int64_t r;
 

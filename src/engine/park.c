@@ -201,7 +201,7 @@ static void activate(struct fx_park *park, struct fx_fdrec *rec, int fd)
 		return;
 	rec->flags |= FX_FD_ACTIVE;
 	rec->next_active = park->active;
-	park->active = (uint32_t)fd + 1;
+	fx_store_relaxed(&park->active, (uint32_t)fd + 1);
 }
 
 /* Trying ----------------------------------------------------------------- */
@@ -490,7 +490,7 @@ uint32_t fx_park_next(struct fx_park *park)
 			break;
 		}
 		if (index == FX_NO_ENTRY) {
-			park->active = rec->next_active;
+			fx_store_relaxed(&park->active, rec->next_active);
 			rec->flags &= (uint16_t)~FX_FD_ACTIVE;
 		}
 	}
@@ -678,7 +678,9 @@ bool fx_park_cancel(struct fx_park *park, uint32_t index)
 	bool parked;
 
 	lock(park);
-	parked = beside(park, index)->state & FX_PARK_STATE_PARKED;
+	/* If it is not, its runner may be writing to it. */
+	parked = fx_load_relaxed(&beside(park, index)->state) &
+		 FX_PARK_STATE_PARKED;
 	if (parked)
 		unpark(park, record(park, (int)beside(park, index)->fd, false),
 		       call_dir(park, call), index);

@@ -21,7 +21,7 @@ const struct flexsc_entry *fx_rest_of(struct fx_rest *rest,
 {
 	uint64_t done = (uint64_t)call->ret;
 
-	rest->call = *call;
+	rest->call = fx_call_copy(call);
 	switch (call->nr) {
 	case SYS_pread64:
 	case SYS_pwrite64:

@@ -10,6 +10,19 @@
 
 #include <linux/flexsc.h>
 
+/* A copy to change; of the status somebody else may be making a cancel. */
+static inline struct flexsc_entry fx_call_copy(const struct flexsc_entry *call)
+{
+	struct flexsc_entry copy = { .nr = call->nr,
+				     .nr_args = call->nr_args,
+				     .flags = call->flags,
+				     .ret = call->ret };
+
+	for (unsigned i = 0; i < 6; i++)
+		copy.args[i] = call->args[i];
+	return copy;
+}
+
 struct fx_rest {
 	struct flexsc_entry call;
 	struct fx_iovec list;

@@ -19,7 +19,7 @@ void fx_run_link(struct fx_set *set, const uint32_t *indices, unsigned nr)
 		struct fx_beside *beside = &set->beside[indices[i]];
 
 		beside->chain = i + 1 < nr ? indices[i + 1] + 1 : 0;
-		beside->state = 0;
+		fx_store_relaxed(&beside->state, (uint8_t)0);
 	}
 }
 

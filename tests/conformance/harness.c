@@ -272,11 +272,16 @@ static bool engine_usable(void)
 
 static bool selected(int argc, char **argv, const char *name)
 {
+	bool named = false;
+
 	for (int i = 2; i < argc; i++) {
+		if (argv[i][0] == '-' && !strcmp(argv[i] + 1, name))
+			return false;
 		if (!strcmp(argv[i], name))
 			return true;
+		named |= argv[i][0] != '-';
 	}
-	return argc < 3;
+	return !named;
 }
 
 int run_group(int argc, char **argv, const struct test *tests, size_t nr)

@@ -45,7 +45,8 @@ extern struct flexsc_loop *loop;
 
 /**
  * run_group - run all tests, or those whose names are given, and print TAP
- * @argv: [ENGINE [TEST...]]; without, the environment variable FLEXSC_ENGINE
+ * @argv: [ENGINE [TEST...]]; without, the environment variable FLEXSC_ENGINE.
+ *        -TEST: all but this one
  *
  * FLEXSC_TEST_TIMEOUT: seconds for one test (10; 60 under a sanitizer).
  * FLEXSC_TEST_NO_FORK: run the one test named in this process, for a debugger.

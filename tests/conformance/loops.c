@@ -194,7 +194,7 @@ static bool readable(int fd, int ms)
 static void *send_later(void *arg)
 {
 	sleep_ms(30);
-	CHECK_EQ(flexsc_loop_send(loop, op_ready(arg)), 0);
+	CHECK_EQ(flexsc_loop_send(loop, arg), 0);
 	return NULL;
 }
 
@@ -261,7 +261,7 @@ static void embedded(void)
 		outer_quiet(fd);
 		CHECK_EQ(flexsc_cancel(&op.ev), 0);
 		outer_wait(fd, &op);
-		thread = thread_start(send_later, &op);
+		thread = thread_start(send_later, op_ready(&op));
 		outer_wait(fd, &op);
 		thread_join(thread);
 		outer_quiet(fd);
