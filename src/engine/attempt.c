@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/sock_diag.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -258,6 +259,28 @@ static void classify(int fd, struct fx_hint *hint)
 		hint->kind = FX_KIND_REGULAR;
 }
 
+/*
+ * Does a short read mean that nothing is left? Of TCP it does. Elsewhere it may
+ * be one message of many, even in a pipe (O_DIRECT at its other end), and on a
+ * Unix socket it ends where descriptors were passed. Asked once a descriptor.
+ */
+static bool drains(int fd, struct fx_hint *hint)
+{
+	int domain = AF_UNIX, protocol = 0;
+	uint32_t size = sizeof(int);
+
+	if (hint->drains == FX_DRAINS_UNKNOWN) {
+		sys(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, (long)&domain,
+		    (long)&size, 0);
+		sys(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL,
+		    (long)&protocol, (long)&size, 0);
+		hint->drains = (domain == AF_INET || domain == AF_INET6) &&
+					       protocol == IPPROTO_TCP ?
+				       FX_DRAINS_YES : FX_DRAINS_NO;
+	}
+	return hint->drains == FX_DRAINS_YES;
+}
+
 /* Progress @done, one more result @r: what has the whole call come to? */
 static int64_t sum(int64_t done, int64_t r)
 {
@@ -302,10 +325,8 @@ static enum fx_try try_read_file(struct flexsc_entry *call,
 		if (r <= 0 || (size_t)call->ret == fx_iovec_total(v))
 			return FX_TRY_DONE;
 		classify(fd, hint);
-		if (hint->kind != FX_KIND_REGULAR) {
-			hint->drained = true;
+		if (hint->kind != FX_KIND_REGULAR)
 			return FX_TRY_DONE;
-		}
 	}
 }
 
@@ -372,7 +393,7 @@ static bool try_socket(struct flexsc_entry *call, struct fx_hint *hint,
 		if (r == 0 || (size_t)call->ret >= total)
 			return false;
 		if (!out)
-			hint->drained = true;
+			hint->drained = drains((int)call->args[0], hint);
 		if (!all)
 			return false;
 	}
@@ -412,6 +433,7 @@ static enum fx_try try_read(struct flexsc_entry *call, struct fx_hint *hint,
 		}
 		if (hint->kind == FX_KIND_SOCKET)
 			hint->kind = FX_KIND_UNKNOWN;
+		hint->drains = FX_DRAINS_UNKNOWN;
 	}
 	return try_read_file(call, hint, v, offset, rwf);
 }

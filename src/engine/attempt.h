@@ -31,11 +31,19 @@ enum fx_try {
 	FX_TRY_THREAD, /* only a thread of its own can do it */
 };
 
+/* Has a read that was not filled taken everything? Of a socket only. */
+enum fx_drains {
+	FX_DRAINS_UNKNOWN = 0,
+	FX_DRAINS_YES,
+	FX_DRAINS_NO,
+};
+
 /* What is known of a descriptor; see engine/fdrec.h for the rest of it. */
 struct fx_hint {
 	uint8_t kind; /* enum fx_kind; corrected when it proves wrong */
 	bool ready; /* readiness was just reported: no need to ask first */
 	bool ours; /* created by a posted call for posted calls */
+	uint8_t drains; /* enum fx_drains */
 	bool drained; /* set by the attempt: nothing more before an edge */
 	bool thread; /* the caller may block, where it can be interrupted */
 	uint32_t credit; /* bytes of send space known to be free */

@@ -17,6 +17,7 @@ enum { FX_IN = 0, FX_OUT = 1 };
 #define FX_FD_BLOCKING 256u /* seen without O_NONBLOCK */
 #define FX_FD_ACTIVE 512u /* on the list of descriptors to retry */
 #define FX_FD_EDGE(dir) (1024u << (dir)) /* an edge came since the last try */
+#define FX_FD_DRAINS(n) ((n) << 13) /* two bits: enum fx_drains */
 #define FX_FD_CLOSED 4096u /* by a posted close: closed_at is valid */
 
 struct fx_fdrec {

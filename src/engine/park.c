@@ -213,6 +213,7 @@ static void hint_out(const struct fx_fdrec *rec, unsigned dir,
 	hint->credit = rec->credit;
 	hint->ours = rec->flags & FX_FD_OURS;
 	hint->ready = rec->flags & FX_FD_EDGE(dir);
+	hint->drains = (rec->flags / FX_FD_DRAINS(1u)) & 3u;
 	hint->drained = false;
 }
 
@@ -221,7 +222,8 @@ static void hint_in(struct fx_fdrec *rec, unsigned dir,
 {
 	rec->kind = hint->kind;
 	rec->credit = hint->credit;
-	rec->flags |= FX_FD_TRIED(dir);
+	rec->flags &= (uint16_t)~FX_FD_DRAINS(3u);
+	rec->flags |= (uint16_t)(FX_FD_TRIED(dir) | FX_FD_DRAINS(hint->drains));
 	if (rec->edges[dir] != (uint16_t)seq)
 		return; /* an edge came meanwhile: still ready */
 	rec->flags &= (uint16_t)~FX_FD_EDGE(dir);

@@ -8,6 +8,7 @@
 #include "harness.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -120,6 +121,65 @@ static void two_readers(void)
 	close(sv[1]);
 	CHECK_EQ(WAIT(&ops[0]), 0);
 	CHECK_EQ(WAIT(&ops[1]), 0);
+}
+
+/* Reads one by one what came in one go: none of them waits for more. */
+static void burst(int in, int out, const struct msghdr *msg)
+{
+	uint64_t begin = now_ns();
+	struct op op = { 0 };
+	char buf[100];
+
+	for (int round = 0; round < 10; round++) {
+		POST(read, &op, in, buf, sizeof(buf));
+		run_ms(1);
+		for (int i = 0; i < 3; i++)
+			CHECK_EQ(msg ? sendmsg(out, msg, 0) :
+				       write(out, "abc", 3), 3);
+		for (int i = 0; i < 3; i++) {
+			if (i)
+				POST(read, &op, in, buf, sizeof(buf));
+			CHECK_EQ(WAIT(&op), 3);
+		}
+	}
+	CHECK_IN(now_ns() - begin, 0, 400 * MS * slowness());
+}
+
+/* A short read does not say that there is nothing left. */
+static void messages(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t size = sizeof(address);
+	int sv[2], fds[2];
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr header;
+	} control = { .header = { .cmsg_len = CMSG_LEN(sizeof(int)),
+				  .cmsg_level = SOL_SOCKET,
+				  .cmsg_type = SCM_RIGHTS } };
+	struct iovec iov = { .iov_base = (char[]){ "abc" }, .iov_len = 3 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.bytes,
+			      .msg_controllen = sizeof(control.bytes) };
+
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_DGRAM, 0, sv), 0);
+	burst(sv[0], sv[1], NULL);
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sv), 0);
+	burst(sv[0], sv[1], NULL);
+	sv[0] = socket(AF_INET, SOCK_DGRAM, 0);
+	sv[1] = socket(AF_INET, SOCK_DGRAM, 0);
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CHECK_EQ(bind(sv[0], (void *)&address, size), 0);
+	CHECK_EQ(getsockname(sv[0], (void *)&address, &size), 0);
+	CHECK_EQ(connect(sv[1], (void *)&address, size), 0);
+	burst(sv[0], sv[1], NULL);
+	CHECK_EQ(pipe2(fds, O_DIRECT), 0);
+	burst(fds[0], fds[1], NULL);
+	/* A descriptor that is passed ends a read of a stream. */
+	make_pair(sv);
+	memcpy(CMSG_DATA(&control.header), &fds[0], sizeof(int));
+	burst(sv[0], sv[1], &msg);
 }
 
 /* A stream written by many calls and read by many: every byte once. */
@@ -353,6 +413,7 @@ static const struct test tests[] = {
 	{ "nothing_moved", nothing_moved, TEST_BOTH },
 	{ "flags_untouched", flags_untouched, 0 },
 	{ "two_readers", two_readers, 0 },
+	{ "messages", messages, 0 },
 	{ "many_on_one", many_on_one, 0 },
 	{ "read_and_write", read_and_write, 0 },
 	{ "data_with_end", data_with_end, 0 },
