@@ -162,25 +162,28 @@ static bool uring_usable(char *reason, size_t size)
 /* Submitting ------------------------------------------------------------- */
 
 /*
- * A write that ends within the submission raises SIGXFSZ in this thread; what
- * a kernel thread of io_uring does raises it there, unseen.
+ * A write that ends within the submission raises SIGXFSZ or SIGPIPE in this
+ * thread; what a kernel thread of io_uring does raises it there, unseen.
  */
 static int submit_quietly(struct io_uring *ring)
 {
 	struct timespec now = { 0, 0 };
 	sigset_t quiet, before, pending;
 	int saved = errno, n;
-	bool had;
 
 	sigemptyset(&quiet);
 	sigaddset(&quiet, SIGXFSZ);
+	sigaddset(&quiet, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &quiet, &before);
 	sigpending(&pending);
-	had = sigismember(&pending, SIGXFSZ) == 1;
+	/* What was pending before stays so. */
+	if (sigismember(&pending, SIGXFSZ) == 1)
+		sigdelset(&quiet, SIGXFSZ);
+	if (sigismember(&pending, SIGPIPE) == 1)
+		sigdelset(&quiet, SIGPIPE);
 	n = io_uring_submit(ring);
-	sigpending(&pending);
-	if (!had && sigismember(&pending, SIGXFSZ) == 1)
-		sigtimedwait(&quiet, NULL, &now);
+	while (sigtimedwait(&quiet, NULL, &now) > 0)
+		;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	errno = saved;
 	return n;
@@ -280,6 +283,13 @@ static void list_remove(struct uring_engine *e, uint32_t index)
 	e->nr_flying--;
 }
 
+/* On a pipe io_uring forgets the offset and goes on; the call is ESPIPE. */
+static bool has_positions(const struct flexsc_entry *call)
+{
+	return fx_arch_syscall(SYS_lseek, (int)call->args[0], 0, SEEK_CUR, 0, 0,
+			       0) >= 0;
+}
+
 /* Neither O_NONBLOCK nor a time-out, which io_uring would not keep to. */
 static bool waits_for_ever(int fd, bool out)
 {
@@ -306,7 +316,12 @@ static bool suits(const struct flexsc_entry *call,
 		return false; /* at the file position */
 	case SYS_preadv2:
 	case SYS_pwritev2:
-		return (int64_t)call->args[3] >= 0;
+		return (int64_t)call->args[3] >= 0 && has_positions(call);
+	case SYS_pread64:
+	case SYS_preadv:
+	case SYS_pwrite64:
+	case SYS_pwritev:
+		return has_positions(call);
 	case SYS_splice:
 		return !fx_splice_locks(call);
 	case SYS_connect:

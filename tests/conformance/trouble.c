@@ -434,6 +434,26 @@ static void fork_outstanding(void)
 	CHECK_EQ(WAIT(&ops[NR + 1]), 0);
 }
 
+/* Direct I/O goes another way; behind the number there is a pipe by now. */
+static void positions_of_a_pipe(void)
+{
+	static __attribute__((aligned(4096))) uint8_t buf[4096];
+	int file = make_file("file", sizeof(buf)), fds[2], fd;
+
+	fd = open("file", O_RDWR | O_DIRECT);
+	if (fd < 0)
+		skip("no O_DIRECT here");
+	CHECK_EQ(CALL(pread, fd, buf, sizeof(buf), 0), sizeof(buf));
+	make_pipe(fds);
+	CHECK_EQ(dup2(fds[1], fd), fd);
+	CHECK_EQ(CALL(pwrite, fd, buf, sizeof(buf), 4096), -ESPIPE);
+	close(fds[0]);
+	CHECK_EQ(CALL(pwrite, fd, buf, sizeof(buf), 4096), -ESPIPE);
+	close(fds[1]);
+	close(fd);
+	close(file);
+}
+
 static const struct test tests[] = {
 	{ "closed_natively", closed_natively, 0 },
 	{ "closed_natively_often", closed_natively_often, 0 },
@@ -442,6 +462,7 @@ static const struct test tests[] = {
 	{ "replace_fails", replace_fails, 0 },
 	{ "forget", forget, 0 },
 	{ "reopened_natively", reopened_natively, TEST_SLOW },
+	{ "positions_of_a_pipe", positions_of_a_pipe, 0 },
 	{ "out_of_descriptors", out_of_descriptors, 0 },
 	{ "out_of_memory", out_of_memory, TEST_NO_LOOP | TEST_SLOW },
 	{ "signals", signals, 0 },
