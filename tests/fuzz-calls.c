@@ -49,6 +49,8 @@ static const uint16_t denied[] = {
 	SYS_pkey_alloc, SYS_pkey_free, SYS_userfaultfd, SYS_process_vm_writev,
 	SYS_process_vm_readv, SYS_process_madvise, SYS_membarrier, SYS_prctl,
 	450, 453 /* map_shadow_stack */, 462 /* mseal */,
+	/* tells where the thread's own memory is: others would write there */
+	SYS_get_robust_list,
 	/* signals and timers */
 	SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_sigaltstack, SYS_kill,
 	SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
@@ -61,9 +63,6 @@ static const uint16_t denied[] = {
 	SYS_sched_setparam, SYS_sched_setscheduler, SYS_sched_setaffinity,
 	SYS_sched_setattr, SYS_personality, SYS_iopl, SYS_ioperm,
 	SYS_close_range, SYS_vhangup, SYS_pidfd_getfd,
-	/* descriptors whose data others of these calls can be faster to take */
-	SYS_inotify_init, SYS_inotify_init1, SYS_splice, SYS_tee,
-	SYS_vmsplice,
 	/* what outlives it */
 	SYS_shmget, SYS_shmat, SYS_shmctl, SYS_shmdt, SYS_semget, SYS_semop,
 	SYS_semctl, SYS_semtimedop, SYS_msgget, SYS_msgsnd, SYS_msgrcv,
@@ -129,9 +128,11 @@ static bool harmless(unsigned int nr)
 	for (size_t i = 0; i < FX_ARRAY_SIZE(denied); i++)
 		if (denied[i] == nr)
 			return false;
-	/* Nobody could end what waits for ever there. */
-	return !sync_engine || fx_call_table[nr].call_class == FX_CALL_NEVER ||
-	       fx_call_table[nr].call_class == FX_CALL_DISK;
+	/* Nobody could end what waits for ever there, as opening a FIFO. */
+	return !sync_engine ||
+	       ((fx_call_table[nr].call_class == FX_CALL_NEVER ||
+		 fx_call_table[nr].call_class == FX_CALL_DISK) &&
+		nr != SYS_mknod && nr != SYS_mknodat);
 }
 
 static unsigned int choose_number(void)
