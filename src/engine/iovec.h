@@ -32,6 +32,7 @@ static inline void fx_iovec_from_buffer(struct fx_iovec *v, uint64_t base,
 static inline void fx_iovec_from_list(struct fx_iovec *v,
 				      const struct iovec *list, size_t count)
 {
+	v->single.iov_len = 0; /* never read, but gcc 14 cannot tell */
 	v->list = list;
 	v->count = count;
 }
