@@ -8,7 +8,7 @@ PREFIX      ?= /usr/local
 DESTDIR     ?=
 MESON_FLAGS ?=
 
-.PHONY: help build demo check install format check-format clean
+.PHONY: help build demo check install uninstall format check-format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo 'make check      build and run every test'
 	@echo 'make build      build only, into $(BUILD)/'
 	@echo 'make install    install under PREFIX ($(PREFIX)); DESTDIR is honoured'
+	@echo 'make uninstall  remove what the last make install put there'
 	@echo 'make format     lay out the C files with clang-format'
 	@echo 'make clean      remove $(BUILD)/'
 	@echo
@@ -30,7 +31,9 @@ define compile
 	said=$$(meson setup --prefix '$(PREFIX)' $(MESON_FLAGS) '$(BUILD)' 2>&1) || \
 	{ echo "$$said"; exit 1; }; }
 @echo 'Building in $(BUILD)/'
-@ninja --quiet -C '$(BUILD)'
+@said=$$(ninja --quiet -C '$(BUILD)' 2>&1) || { echo "$$said"; exit 1; }; \
+	echo "$$said" | sed -e '/^The Meson build/,/^Found ninja/d' \
+		-e '/^Cleaning/d' -e '/^ninja: no work/d' -e '/^$$/d'
 endef
 
 build:
@@ -44,12 +47,27 @@ check:
 	$(call compile,test)
 	@scripts/run-tests.py '$(BUILD)'
 
-# Setting the prefix that the build directory already has changes nothing.
+# Before building: the command knows the prefix. Setting the one that the build
+# directory already has changes nothing. A root without /sbin in its PATH (su)
+# needs ldconfig too.
 install:
+	@if [ -e '$(BUILD)/build.ninja' ]; then \
+		meson configure '$(BUILD)' -Dprefix='$(PREFIX)'; fi
 	$(call compile)
-	@meson configure '$(BUILD)' -Dprefix='$(PREFIX)'
-	@DESTDIR='$(DESTDIR)' meson install -C '$(BUILD)'
-	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then ldconfig; fi
+	@DESTDIR='$(DESTDIR)' meson install --no-rebuild --quiet -C '$(BUILD)'
+	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then \
+		PATH="$$PATH:/usr/sbin:/sbin" ldconfig; fi
+	@echo 'Installed under $(DESTDIR)$(PREFIX); make uninstall removes it again'
+
+uninstall:
+	@test -e '$(BUILD)/meson-logs/install-log.txt' || \
+		{ echo 'Nothing was installed from $(BUILD)/'; exit 1; }
+	@ninja --quiet -C '$(BUILD)' uninstall >/dev/null
+	@cd '$(DESTDIR)$(PREFIX)' 2>/dev/null || exit 0; \
+		rmdir include/flexsc/linux include/flexsc share/flexsc 2>/dev/null; true
+	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then \
+		PATH="$$PATH:/usr/sbin:/sbin" ldconfig; fi
+	@echo 'Removed what the last make install from $(BUILD)/ had put in place'
 
 format:
 	git ls-files '*.c' '*.h' | xargs clang-format -i

@@ -197,8 +197,13 @@ def report(outcomes):
     failed = [o for o in outcomes if o.state == "failed"]
     if skipped:
         print("\nSkipped, and why:")
-        for outcome in skipped:
-            print(f"  {outcome.name}: {outcome.reason or 'no reason given'}")
+    by_reason = {}
+    for outcome in skipped:
+        by_reason.setdefault(outcome.reason or "no reason given", []).append(outcome.name)
+    for reason, names in by_reason.items():
+        print(f"  {reason}:")
+        for name in names:
+            print(f"    {name}")
     for outcome in failed:
         print(f"\nFAILED {outcome.name}"
               + (f" ({outcome.reason})" if outcome.reason else ""))

@@ -6,8 +6,10 @@
 # or module itself, not for a package name, so a machine that has them from
 # elsewhere needs neither apt-get nor root.
 #
-#   scripts/setup.sh [build] [test] [demo]      default: all three
-#   scripts/setup.sh --list [GROUP...]          only say what is missing
+#   scripts/setup.sh [build] [test] [demo] [plot]   default: all four
+#   scripts/setup.sh --list [GROUP...]              only say what is missing
+#
+# plot is for `flexsc bench --plot`: nothing else here draws.
 
 set -euo pipefail
 
@@ -46,7 +48,9 @@ test  | mandoc             | have mandoc
 test  | strace             | have strace
 test  | procps             | have ps
 demo  | wrk                | have wrk
-demo  | python3-matplotlib | pymod matplotlib
+demo  | curl               | have curl
+plot  | python3            | have /usr/bin/python3
+plot  | python3-matplotlib | pymod matplotlib
 '
 
 list_only=no
@@ -54,13 +58,13 @@ if [ "${1:-}" = --list ]; then
     list_only=yes
     shift
 fi
-groups=" ${*:-build test demo} "
+groups=" ${*:-build test demo plot} "
 purpose=
 for group in $groups; do
     case $group in
-    build | test | demo) purpose+=" and $group" ;;
+    build | test | demo | plot) purpose+=" and $group" ;;
     *)
-        echo "setup.sh: no group '$group' (there are build, test, demo)" >&2
+        echo "setup.sh: no group '$group' (there are build, test, demo, plot)" >&2
         exit 2
         ;;
     esac

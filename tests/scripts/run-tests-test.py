@@ -52,7 +52,8 @@ class RunTests(unittest.TestCase):
     def test_all_good(self):
         status, lines = self.run_on("good", "tap")
         self.assertEqual(lines[-1], "3 passed, 0 failed, 1 skipped")
-        self.assertIn("  tap: b: no module", lines)
+        self.assertIn("  no module:", lines)
+        self.assertIn("    tap: b", lines)
         self.assertEqual(status, 0)
 
     def test_every_failure_counts(self):
@@ -60,7 +61,7 @@ class RunTests(unittest.TestCase):
         self.assertEqual(lines[-1], "3 passed, 4 failed, 1 skipped")
         text = "\n".join(lines)
         self.assertIn("| the reason it broke", text)
-        self.assertIn("skip: no such kernel", text)
+        self.assertIn("  no such kernel:\n    skip\n", text)
         self.assertIn("FAILED tapbad: broken part", text)
         self.assertIn("timed out after", text)
         self.assertEqual(status, 1)
