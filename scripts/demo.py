@@ -6,9 +6,10 @@
 
 Serves the same files with examples/fileserver (FlexSC, one run for each engine
 that makes sense here) and examples/fileserver-epoll (plain epoll), in turns:
-round after round, so that whatever else the machine does hits both. The
-servers run on the first processor, the client (wrk) on the second. The figure
-to trust on a shared machine is processor time per request.
+round after round, so that whatever else the machine does hits both. Ratios are
+taken within a round. The servers run on the first processor, the client (wrk)
+on the second. The figure to trust on a shared machine is processor time per
+request.
 """
 
 import argparse
@@ -25,7 +26,7 @@ import tempfile
 import time
 
 LOCK = "/tmp/flexsc-measure.lock"
-ROUNDS = 3
+ROUNDS = 5
 CONNECTIONS = (64, 256)
 FILES = {"page.html": 1024, "photo.jpg": 100_003, "video.bin": 5_000_000,
          "empty.txt": 0, "a name with blanks.txt": 17}
@@ -138,22 +139,22 @@ def measure(server, connections, seconds, client_cpus):
             to_ms(p50.group(1)), to_ms(p99.group(1)))
 
 
-def medians(server, connections):
-    return [statistics.median(column) for column in zip(*server.runs[connections])]
+def medians(server, rival, connections):
+    """Of all rounds: the four figures, and speed and CPU relative to the rival."""
+    runs, base = server.runs[connections], rival.runs[connections]
+    ratios = [(run[0] / other[0], run[1] / other[1]) for run, other in zip(runs, base)]
+    return [statistics.median(column) for column in (*zip(*runs), *zip(*ratios))]
 
 
 def print_table(servers):
-    rival = servers[-1]
     head = ("server", "conns", "requests/s", "CPU us/req", "p50 ms", "p99 ms",
             "speed", "CPU")
     rows = [head]
     for connections in CONNECTIONS:
-        base = medians(rival, connections)
         for server in servers:
-            rate, cpu, p50, p99 = medians(server, connections)
-            rows.append((server.name, str(connections), f"{rate:,.0f}", f"{cpu:.2f}",
-                         f"{p50:.2f}", f"{p99:.2f}", f"{rate / base[0]:.2f}",
-                         f"{cpu / base[1]:.2f}"))
+            rate, *others = medians(server, servers[-1], connections)
+            rows.append((server.name, str(connections), f"{rate:,.0f}",
+                         *(f"{value:.2f}" for value in others)))
     widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
     say("")
     for number, row in enumerate(rows):
@@ -162,14 +163,13 @@ def print_table(servers):
         if number % len(servers) == 0 and number + 1 < len(rows):
             say("-" * (sum(widths) + 2 * len(widths) - 2))
     say("")
-    say(f"Medians of {ROUNDS} rounds in turns, a file of {FILES[MEASURED]} bytes, "
+    say(f"Medians of {ROUNDS} rounds in turns; a file of {FILES[MEASURED]} bytes, "
         "HTTP keep-alive.")
-    say("speed: requests/s relative to plain epoll, more is better; "
-        "CPU: time per request")
-    say("of the whole server process relative to plain epoll, less is better.")
+    say("The last two columns are relative to plain epoll: speed in requests/s, more is")
+    say("better; CPU time per request of the whole server process, less is better.")
     if any(server.engine == "uthread" for server in servers):
-        say("Engine uthread makes its calls on a second core, which wrk needs here "
-            "too: CPU is\nthe sum of both cores.")
+        say("Engine uthread makes its calls on the second processor, which wrk needs too:")
+        say("its CPU is the sum of both.")
 
 
 def find_program(build, name):
@@ -187,9 +187,9 @@ def start_servers(build, folder, cpus):
     servers = []
     try:
         servers.append(Server("FlexSC", [flexsc, "-p", "0", folder], first))
-        servers[0].name = f"FlexSC, {servers[0].engine}"
+        servers[0].name = f"FlexSC ({servers[0].engine})"
         if len(cpus) > 1 and servers[0].engine != "uthread":
-            server = Server("FlexSC, uthread",
+            server = Server("FlexSC (uthread)",
                             [flexsc, "-p", "0", "-e", "uthread", folder], both)
             if server.engine == "uthread":
                 servers.append(server)
@@ -203,6 +203,22 @@ def start_servers(build, folder, cpus):
     return servers
 
 
+def play_round(number, connections, servers, seconds, client):
+    """Each server once; round 0 warms up and does not count."""
+    title = f"round {number} of {ROUNDS}" if number else "warming up"
+    cells = []
+    for server in servers:
+        result = measure(server, connections, seconds, client)
+        if number:
+            server.runs[connections].append(result)
+        cells.append(f"{result[0]:,.0f} ({result[1]:5.2f})")
+    say_row(title, f"{connections} conns", cells)
+
+
+def say_row(title, connections, cells):
+    say(f"  {title:12} {connections:>9}" + "".join(f"{cell:>18}" for cell in cells))
+
+
 def run(build, seconds, scratch):
     folder = scratch / "files"
     folder.mkdir()
@@ -213,16 +229,15 @@ def run(build, seconds, scratch):
     try:
         for server in servers:
             check_contents(server, folder, scratch)
-        say(f"{len(FILES)} files come back byte for byte from "
-            + ", ".join(server.name for server in servers))
-        for number in range(ROUNDS):
+        say(f"{len(FILES)} files come back byte for byte from all "
+            f"{len(servers)} servers.")
+        nr_runs = (ROUNDS + 1) * len(CONNECTIONS) * len(servers)
+        say(f"Measuring for about {nr_runs * seconds:.0f} s; "
+            "requests/s (CPU us of each):")
+        say_row("", "", [server.name for server in servers])
+        for number in range(ROUNDS + 1):
             for connections in CONNECTIONS:
-                for server in servers:
-                    result = measure(server, connections, seconds, client)
-                    server.runs[connections].append(result)
-                    say(f"round {number + 1} of {ROUNDS}: {server.name}, {connections} "
-                        f"connections: {result[0]:,.0f} requests/s, "
-                        f"{result[1]:.2f} us CPU each")
+                play_round(number, connections, servers, seconds, client)
         for server in servers:
             check_contents(server, folder, scratch)
         print_table(servers)
@@ -238,11 +253,11 @@ def run(build, seconds, scratch):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default="build", help="build directory")
-    parser.add_argument("--seconds", type=int, default=2, help="length of one run")
+    parser.add_argument("--seconds", type=int, default=1, help="length of one run")
     args = parser.parse_args()
     for tool in ("wrk", "curl"):
         if not shutil.which(tool):
-            print(f"demo.py: {tool} is missing: scripts/setup.sh demo test", file=sys.stderr)
+            print(f"demo.py: {tool} is missing: scripts/setup.sh demo", file=sys.stderr)
             return 1
     started = time.monotonic()
     with open(LOCK, "w", encoding="utf-8") as lock:
@@ -263,6 +278,9 @@ def main():
             shutil.rmtree(scratch, ignore_errors=True)
     say(f"Took {time.monotonic() - started:.0f} s on Linux {os.uname().release}, "
         f"{os.cpu_count()} processors.")
+    command = os.path.join(args.build, "cli", "flexsc")
+    say(f"\nNext: {command} doctor        what works here, and what it costs\n"
+        f"      {command} bench --list  measure single calls and more")
     return 0
 
 
