@@ -114,27 +114,43 @@ enum fx_post fx_owner_post(struct fx_owner *owner, struct flexsc_entry *call,
 	return FX_POST_TAKEN;
 }
 
-bool fx_owner_post_chain(struct fx_owner *owner,
-			 const struct flexsc_entry *calls,
-			 const uint64_t *cookies, uint32_t *indices,
-			 unsigned nr)
+static bool claim_all(struct fx_set *set, uint32_t *indices, unsigned nr)
 {
-	struct fx_engine *engine = owner->engine;
-
 	for (unsigned i = 0; i < nr; i++) {
-		indices[i] = fx_set_claim(&owner->set);
+		indices[i] = fx_set_claim(set);
 		if (indices[i] != FX_NO_ENTRY)
 			continue;
 		while (i-- > 0)
-			fx_set_recycle(&owner->set, indices[i]);
+			fx_set_recycle(set, indices[i]);
 		return false;
 	}
-	for (unsigned i = 0; i < nr; i++) {
+	return true;
+}
+
+enum fx_post fx_owner_post_chain(struct fx_owner *owner,
+				 struct flexsc_entry *calls,
+				 const uint64_t *cookies, uint32_t *indices,
+				 unsigned nr)
+{
+	struct fx_engine *engine = owner->engine;
+	struct fx_set *set = &owner->set;
+
+	/* Nothing may have been done if there is no room for all of it. */
+	if (set->max_entries - set->nr_claimed < nr)
+		return FX_POST_FULL;
+	for (unsigned i = 0; i < nr; i++)
 		if (fx_owner_desc(calls[i].nr)->flags & FX_CALL_CLOSES)
 			fx_owner_closing(owner, &calls[i]);
-		fx_set_fill(&owner->set, indices[i], &calls[i], cookies[i]);
-	}
 	fx_count(owner->counters, chains);
+	if (engine->ops->attempt_chain &&
+	    engine->ops->attempt_chain(engine, calls, nr) == nr) {
+		fx_count_add(owner->counters, at_once, nr);
+		return FX_POST_DONE;
+	}
+	if (!claim_all(set, indices, nr))
+		fx_bug(__FILE__, __LINE__, "entries were free");
+	for (unsigned i = 0; i < nr; i++)
+		fx_set_fill(set, indices[i], &calls[i], cookies[i]);
 	engine->ops->post(engine, indices, nr);
-	return true;
+	return FX_POST_TAKEN;
 }

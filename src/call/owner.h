@@ -49,13 +49,15 @@ enum fx_post fx_owner_post(struct fx_owner *owner, struct flexsc_entry *call,
 
 /**
  * fx_owner_post_chain - post calls joined by FLEXSC_F_LINK
+ * @calls: ret 0
  *
- * Return: false if there are not enough entries: nothing happened.
+ * Return: FX_POST_DONE if every call->ret is a result; FX_POST_FULL if there
+ * are not enough entries: nothing happened.
  */
-bool fx_owner_post_chain(struct fx_owner *owner,
-			 const struct flexsc_entry *calls,
-			 const uint64_t *cookies, uint32_t *indices,
-			 unsigned nr);
+enum fx_post fx_owner_post_chain(struct fx_owner *owner,
+				 struct flexsc_entry *calls,
+				 const uint64_t *cookies, uint32_t *indices,
+				 unsigned nr);
 
 /* A call whose descriptor goes away: end what is parked on it first. */
 void fx_owner_closing(struct fx_owner *owner, const struct flexsc_entry *call);

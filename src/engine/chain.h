@@ -26,17 +26,16 @@ static inline void fx_chain_tell(struct flexsc_entry *later, uint64_t distance,
 				 int64_t ret)
 {
 	bool failed = fx_is_error(ret);
+	unsigned missing = failed ? 0 : later->flags & FLEXSC_F_ARGS;
 
-	for (unsigned i = 0; i < 6; i++) {
-		if (!(later->flags & FLEXSC_F_ARG(i)) ||
-		    later->args[i] != distance)
+	for (; missing; missing &= missing - 1) {
+		int i = __builtin_ctz(missing);
+
+		if (later->args[i] != distance)
 			continue;
-		if (!failed) {
-			later->args[i] = (uint64_t)ret;
-			fx_store_relaxed(&later->flags,
-					 (uint8_t)(later->flags &
-						   ~FLEXSC_F_ARG(i)));
-		}
+		later->args[i] = (uint64_t)ret;
+		fx_store_relaxed(&later->flags,
+				 (uint8_t)(later->flags & ~FLEXSC_F_ARG(i)));
 	}
 	if (failed && !(later->flags & FLEXSC_F_ALWAYS)) {
 		fx_store_relaxed(&later->flags,

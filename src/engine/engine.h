@@ -64,6 +64,18 @@ struct fx_engine_ops {
 	bool (*attempt)(struct fx_engine *engine, struct flexsc_entry *call);
 
 	/**
+	 * attempt_chain - the same for the first calls of a chain; or NULL
+	 * @calls: private memory; results are told to the calls behind
+	 *
+	 * If not all of them are done, post() of the whole chain follows at
+	 * once: entries that are done keep their ret and only complete.
+	 *
+	 * Return: how many are done.
+	 */
+	unsigned (*attempt_chain)(struct fx_engine *engine,
+				  struct flexsc_entry *calls, unsigned nr);
+
+	/**
 	 * post - take entries: one, or a chain in order
 	 * @indices: claimed and filled, not published
 	 *

@@ -6,6 +6,7 @@
  * exists until the first call that needs one.
  */
 #include "arch/arch.h"
+#include "engine/chain.h"
 #include "engine/engines.h"
 #include "engine/poll.h"
 
@@ -104,13 +105,12 @@ static void poll_abandon(struct fx_engine *engine)
 	free(of(engine));
 }
 
-static bool poll_attempt(struct fx_engine *engine, struct flexsc_entry *call)
+/* If not, e->verdict says what it needs. */
+static bool at_once(struct fx_poll *e, struct flexsc_entry *call)
 {
-	struct fx_poll *e = of(engine);
-	const struct fx_call_desc *desc = fx_engine_desc(engine, call->nr);
+	const struct fx_call_desc *desc = fx_engine_desc(&e->base, call->nr);
 
 	e->verdict = FX_TRY_THREAD;
-	e->idle_looks = 0;
 	switch ((enum fx_call_class)desc->call_class) {
 	case FX_CALL_FD:
 		e->verdict = fx_park_try(&e->park, call, false, &e->guard,
@@ -143,8 +143,37 @@ static bool poll_attempt(struct fx_engine *engine, struct flexsc_entry *call)
 	return true;
 }
 
-/* One entry, right after its attempt said what it needs. */
-static void post_one(struct fx_poll *e, uint32_t index)
+static bool poll_attempt(struct fx_engine *engine, struct flexsc_entry *call)
+{
+	struct fx_poll *e = of(engine);
+
+	e->idle_looks = 0;
+	return at_once(e, call);
+}
+
+static unsigned poll_attempt_chain(struct fx_engine *engine,
+				   struct flexsc_entry *calls, unsigned nr)
+{
+	struct fx_poll *e = of(engine);
+	unsigned done = 0;
+
+	e->idle_looks = 0;
+	for (; done < nr; done++) {
+		struct flexsc_entry *call = &calls[done];
+
+		if (fx_chain_dead(call))
+			call->ret = -ECANCELED;
+		else if (!at_once(e, call))
+			break;
+		for (unsigned i = done + 1; i < nr; i++)
+			fx_chain_tell(&calls[i], i - done, call->ret);
+	}
+	e->done = done < nr ? done : 0;
+	return done;
+}
+
+/* An entry right after its attempt said what it needs. */
+static void post_first(struct fx_poll *e, uint32_t index)
 {
 	struct flexsc_entry *entry = fx_set_entry(e->base.set, index);
 
@@ -154,7 +183,7 @@ static void post_one(struct fx_poll *e, uint32_t index)
 		case FX_PARKED:
 			return;
 		case FX_PARK_FAILED:
-			owner_complete(&e->runner, index, entry->ret);
+			fx_run_over(&e->runner, index, entry->ret);
 			return;
 		case FX_PARK_RETRY:
 			fx_run(&e->runner, index);
@@ -173,15 +202,15 @@ static void poll_post(struct fx_engine *engine, const uint32_t *indices,
 	struct fx_poll *e = of(engine);
 	struct fx_set *set = engine->set;
 
+	/* So that the results of a chain come in its order. */
+	for (; e->done; e->done--, nr--, indices++)
+		fx_local_add(&e->local, set, indices[0],
+			     fx_set_entry(set, indices[0])->ret);
 	for (unsigned i = 0; i < nr; i++)
 		fx_store_relaxed(&fx_set_entry(set, indices[i])->status,
 				 FLEXSC_SUBMITTED);
 	fx_run_link(set, indices, nr);
-	if (nr == 1) {
-		post_one(e, indices[0]);
-		return;
-	}
-	fx_run(&e->runner, indices[0]);
+	post_first(e, indices[0]);
 }
 
 static void poll_flush(struct fx_engine *engine)
@@ -318,6 +347,7 @@ const struct fx_engine_ops fx_engine_poll = {
 	.free = poll_free,
 	.abandon = poll_abandon,
 	.attempt = poll_attempt,
+	.attempt_chain = poll_attempt_chain,
 	.post = poll_post,
 	.flush = poll_flush,
 	.reap = poll_reap,

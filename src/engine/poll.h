@@ -21,6 +21,7 @@ struct fx_poll {
 	struct fx_local local; /* O */
 	enum fx_try verdict; /* O: of the attempt before a post */
 	uint32_t seq; /* O */
+	unsigned done; /* O: calls of the chain that were done in the attempt */
 	uint32_t idle_looks; /* O: empty looks in a row, nothing posted since */
 };
 

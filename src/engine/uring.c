@@ -544,6 +544,12 @@ static bool uring_attempt(struct fx_engine *engine, struct flexsc_entry *call)
 	return fx_engine_poll.attempt(engine, call);
 }
 
+static unsigned uring_attempt_chain(struct fx_engine *engine,
+				    struct flexsc_entry *calls, unsigned nr)
+{
+	return fx_engine_poll.attempt_chain(engine, calls, nr);
+}
+
 static void uring_post(struct fx_engine *engine, const uint32_t *indices,
 		       unsigned nr)
 {
@@ -643,6 +649,7 @@ const struct fx_engine_ops fx_engine_uring = {
 	.free = uring_free,
 	.abandon = uring_abandon,
 	.attempt = uring_attempt,
+	.attempt_chain = uring_attempt_chain,
 	.post = uring_post,
 	.flush = uring_flush,
 	.reap = uring_reap,

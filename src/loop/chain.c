@@ -111,6 +111,33 @@ static int give_up(struct flexsc_loop *loop, struct fx_collect *c, int bad)
 	return bad;
 }
 
+/* Carried out already: the next round calls the handlers. */
+static void chain_done(struct flexsc_loop *loop, struct fx_collect *c)
+{
+	for (unsigned i = 0; i < c->nr; i++) {
+		if (!c->events[i])
+			continue;
+		loop->outstanding++;
+		fx_loop_ready(loop, c->events[i], c->calls[i].ret);
+	}
+}
+
+static void chain_taken(struct flexsc_loop *loop, struct fx_collect *c,
+			const uint32_t *indices)
+{
+	loop->outstanding += c->nr;
+	for (unsigned i = 0; i < c->nr; i++) {
+		if (!c->events[i])
+			continue;
+		c->events[i]->index_ = indices[i];
+		c->events[i]->state_ = FX_EVENT_POSTED;
+	}
+	if (loop->armed) {
+		loop->owner.engine->ops->flush(loop->owner.engine);
+		fx_loop_nudge(loop);
+	}
+}
+
 int flexsc_chain_end(void)
 {
 	struct flexsc_loop *loop = fx_loop_current;
@@ -133,21 +160,19 @@ int flexsc_chain_end(void)
 		if (i + 1 < c->nr)
 			c->calls[i].flags |= FLEXSC_F_LINK;
 	}
-	if (!fx_owner_post_chain(&loop->owner, c->calls, cookies, indices,
-				 c->nr))
+	switch (fx_owner_post_chain(&loop->owner, c->calls, cookies, indices,
+				    c->nr)) {
+	case FX_POST_FULL:
 		return give_up(loop, c, -EAGAIN);
-	loop->outstanding += c->nr;
+	case FX_POST_DONE:
+		chain_done(loop, c);
+		break;
+	case FX_POST_TAKEN:
+		chain_taken(loop, c, indices);
+		break;
+	}
 	fx_count_add(loop->owner.counters, posted, c->nr);
-	for (unsigned i = 0; i < c->nr; i++) {
+	for (unsigned i = 0; i < c->nr; i++)
 		fx_count(loop->owner.counters, calls[c->calls[i].nr]);
-		if (!c->events[i])
-			continue;
-		c->events[i]->index_ = indices[i];
-		c->events[i]->state_ = FX_EVENT_POSTED;
-	}
-	if (loop->armed) {
-		loop->owner.engine->ops->flush(loop->owner.engine);
-		fx_loop_nudge(loop);
-	}
 	return 0;
 }
