@@ -17,7 +17,6 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -31,136 +30,6 @@
 static long sys(long nr, long a0, long a1, long a2, long a3, long a4, long a5)
 {
 	return fx_arch_syscall(nr, a0, a1, a2, a3, a4, a5);
-}
-
-int64_t fx_call_raw(const struct flexsc_entry *call)
-{
-	const __u64 *a = call->args;
-
-	return sys(call->nr, (long)a[0], (long)a[1], (long)a[2], (long)a[3],
-		   (long)a[4], (long)a[5]);
-}
-
-bool fx_call_may_signal(unsigned int nr)
-{
-	switch (nr) {
-	case SYS_write:
-	case SYS_writev:
-	case SYS_pwrite64:
-	case SYS_pwritev:
-	case SYS_pwritev2:
-	case SYS_sendfile:
-	case SYS_splice:
-	case SYS_tee:
-	case SYS_vmsplice:
-	case SYS_copy_file_range:
-	case SYS_truncate:
-	case SYS_ftruncate:
-	case SYS_fallocate:
-	case SYS_sendto:
-	case SYS_sendmsg:
-	case SYS_sendmmsg:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* A part that was written before the pipe broke hides the EPIPE. */
-static bool may_have_raised(const struct flexsc_entry *call, int64_t ret)
-{
-	if (ret < 0)
-		return ret == -EPIPE || ret == -EFBIG;
-	switch (call->nr) {
-	case SYS_write:
-	case SYS_pwrite64:
-		return (uint64_t)ret != call->args[2];
-	case SYS_sendfile:
-		return (uint64_t)ret != call->args[3];
-	default:
-		return true;
-	}
-}
-
-/*
- * The kernel sends both signals to the calling thread itself, so a mask of
- * this thread is enough; one that was pending before stays pending.
- */
-static int64_t call_quietly(const struct flexsc_entry *call,
-			    struct fx_guard *guard)
-{
-	sigset_t quiet, before, pending, ours;
-	struct timespec now = { 0, 0 };
-	int64_t ret;
-	int saved;
-
-	if (!fx_call_may_signal(call->nr))
-		return guard ? fx_guard_call(guard, call) : fx_call_raw(call);
-	saved = errno;
-	sigemptyset(&quiet);
-	sigaddset(&quiet, SIGPIPE);
-	sigaddset(&quiet, SIGXFSZ);
-	pthread_sigmask(SIG_BLOCK, &quiet, &before);
-	/* Only what was blocked can be pending already. */
-	sigemptyset(&pending);
-	if (sigismember(&before, SIGPIPE) || sigismember(&before, SIGXFSZ))
-		sigpending(&pending);
-	ret = guard ? fx_guard_call(guard, call) : fx_call_raw(call);
-	sigemptyset(&ours);
-	if (!sigismember(&pending, SIGPIPE))
-		sigaddset(&ours, SIGPIPE);
-	if (!sigismember(&pending, SIGXFSZ))
-		sigaddset(&ours, SIGXFSZ);
-	if (may_have_raised(call, ret))
-		while (sigtimedwait(&ours, NULL, &now) > 0)
-			;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	errno = saved;
-	return ret;
-}
-
-int64_t fx_call_plain(const struct flexsc_entry *call)
-{
-	return call_quietly(call, NULL);
-}
-
-void fx_call_settle(const struct flexsc_entry *call, int64_t ret)
-{
-	struct timespec now = { 0, 0 };
-	sigset_t both;
-	int saved = errno;
-
-	if (!fx_call_may_signal(call->nr) || !may_have_raised(call, ret))
-		return;
-	sigemptyset(&both);
-	sigaddset(&both, SIGPIPE);
-	sigaddset(&both, SIGXFSZ);
-	while (sigtimedwait(&both, NULL, &now) > 0)
-		;
-	errno = saved;
-}
-
-static __thread enum { PIPE_UNKNOWN, PIPE_IGNORED, PIPE_TAKEN } pipe_signal
-	__attribute__((tls_model("initial-exec")));
-
-void fx_call_round(void)
-{
-	pipe_signal = PIPE_UNKNOWN;
-}
-
-int64_t fx_call_quiet(const struct flexsc_entry *call)
-{
-	if (pipe_signal == PIPE_UNKNOWN) {
-		struct sigaction action;
-		int saved = errno;
-
-		pipe_signal = sigaction(SIGPIPE, NULL, &action) == 0 &&
-					      action.sa_handler == SIG_IGN ?
-				      PIPE_IGNORED : PIPE_TAKEN;
-		errno = saved;
-	}
-	return pipe_signal == PIPE_IGNORED ? fx_call_raw(call) :
-					     fx_call_plain(call);
 }
 
 static bool ready_now(int fd, short events)
@@ -177,7 +46,7 @@ static enum fx_try try_guarded(struct flexsc_entry *call, struct fx_hint *hint)
 
 	if (!hint->guard)
 		return FX_TRY_THREAD;
-	ret = call_quietly(call, hint->guard);
+	ret = fx_call_guarded(call, hint->guard);
 	if (ret == FX_GUARD_BLOCKED)
 		return FX_TRY_THREAD;
 	call->ret = ret;
@@ -200,7 +69,57 @@ static enum fx_try try_when_ready(struct flexsc_entry *call,
 	return try_guarded(call, hint) == FX_TRY_THREAD ||
 			       (call->ret > 0 && events == POLLOUT &&
 				hint->guard->cut) ?
-		       FX_TRY_THREAD : FX_TRY_DONE;
+		       FX_TRY_THREAD :
+		       FX_TRY_DONE;
+}
+
+/*
+ * A regular file is told from a stream by looking, once a descriptor. With
+ * O_DIRECT even RWF_NOWAIT waits for the device.
+ */
+static void classify(int fd, struct fx_hint *hint)
+{
+	bool asked = hint->kind == FX_KIND_FILE;
+	struct stat st;
+
+	if (!asked && hint->kind != FX_KIND_UNKNOWN)
+		return;
+	if (sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) ||
+	    !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ||
+	      S_ISBLK(st.st_mode)))
+		hint->kind = FX_KIND_STREAM;
+	else if (!asked && (sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0) & O_DIRECT))
+		hint->kind = FX_KIND_DIRECT;
+	else
+		hint->kind = FX_KIND_REGULAR;
+}
+
+/*
+ * Does a short read mean that nothing is left? Of TCP it does. Elsewhere it may
+ * be one message of many, even in a pipe (O_DIRECT at its other end), and on a
+ * Unix socket it ends where descriptors were passed. Asked once a descriptor;
+ * accepted ones are as their listener.
+ */
+static void learn_drains(int fd, struct fx_hint *hint)
+{
+	int type = 0, protocol = 0;
+	uint32_t size = sizeof(int);
+
+	sys(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, (long)&protocol,
+	    (long)&size, 0);
+	if (protocol == IPPROTO_TCP)
+		sys(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, (long)&type,
+		    (long)&size, 0);
+	hint->drains = type == SOCK_STREAM ? FX_DRAINS_YES : FX_DRAINS_NO;
+}
+
+/* Was what a receive with these flags got the last? */
+static bool drained(int fd, struct fx_hint *hint, int flags)
+{
+	if (hint->drains == FX_DRAINS_UNKNOWN)
+		learn_drains(fd, hint);
+	return hint->drains == FX_DRAINS_YES &&
+	       !(flags & (MSG_PEEK | MSG_OOB | MSG_ERRQUEUE));
 }
 
 /*
@@ -221,6 +140,8 @@ static enum fx_try try_accept(struct flexsc_entry *call, struct fx_hint *hint)
 		}
 		hint->kind = FX_KIND_SOCKET;
 	}
+	if (hint->drains == FX_DRAINS_UNKNOWN)
+		learn_drains(fd, hint);
 	if (!hint->ready && !ready_now(fd, POLLIN))
 		return FX_TRY_PARK;
 	if (hint->thread)
@@ -232,53 +153,6 @@ static enum fx_try try_accept(struct flexsc_entry *call, struct fx_hint *hint)
 		return FX_TRY_DONE;
 	call->ret = 0;
 	return FX_TRY_PARK;
-}
-
-static bool is_regular(int fd)
-{
-	struct stat st;
-
-	return sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 &&
-	       (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ||
-		S_ISBLK(st.st_mode));
-}
-
-/*
- * A regular file is told from a stream by looking, once a descriptor. With
- * O_DIRECT even RWF_NOWAIT waits for the device.
- */
-static void classify(int fd, struct fx_hint *hint)
-{
-	if (hint->kind != FX_KIND_FILE && hint->kind != FX_KIND_UNKNOWN)
-		return;
-	if (!is_regular(fd))
-		hint->kind = FX_KIND_STREAM;
-	else if (sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0) & O_DIRECT)
-		hint->kind = FX_KIND_DIRECT;
-	else
-		hint->kind = FX_KIND_REGULAR;
-}
-
-/*
- * Does a short read mean that nothing is left? Of TCP it does. Elsewhere it may
- * be one message of many, even in a pipe (O_DIRECT at its other end), and on a
- * Unix socket it ends where descriptors were passed. Asked once a descriptor.
- */
-static bool drains(int fd, struct fx_hint *hint)
-{
-	int domain = AF_UNIX, protocol = 0;
-	uint32_t size = sizeof(int);
-
-	if (hint->drains == FX_DRAINS_UNKNOWN) {
-		sys(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, (long)&domain,
-		    (long)&size, 0);
-		sys(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL,
-		    (long)&protocol, (long)&size, 0);
-		hint->drains = (domain == AF_INET || domain == AF_INET6) &&
-					       protocol == IPPROTO_TCP ?
-				       FX_DRAINS_YES : FX_DRAINS_NO;
-	}
-	return hint->drains == FX_DRAINS_YES;
 }
 
 /* Progress @done, one more result @r: what has the whole call come to? */
@@ -365,8 +239,8 @@ static bool try_socket(struct flexsc_entry *call, struct fx_hint *hint,
 		       bool out, enum fx_try *verdict)
 {
 	bool wait = !(flags & MSG_DONTWAIT);
-	bool all = wait && (out || (flags & (MSG_WAITALL | MSG_PEEK)) ==
-					   MSG_WAITALL);
+	bool all = wait &&
+		   (out || (flags & (MSG_WAITALL | MSG_PEEK)) == MSG_WAITALL);
 
 	for (;;) {
 		long r = transfer(call, v, msg, flags, out);
@@ -389,11 +263,13 @@ static bool try_socket(struct flexsc_entry *call, struct fx_hint *hint,
 		total = fx_iovec_total(v);
 		if (out)
 			hint->credit -= hint->credit < (uint64_t)r ?
-						hint->credit : (uint32_t)r;
+						hint->credit :
+						(uint32_t)r;
 		if (r == 0 || (size_t)call->ret >= total)
 			return false;
 		if (!out)
-			hint->drained = drains((int)call->args[0], hint);
+			hint->drained =
+				drained((int)call->args[0], hint, flags);
 		if (!all)
 			return false;
 	}
@@ -444,9 +320,6 @@ static enum fx_try try_write_file(struct flexsc_entry *call,
 	int fd = (int)call->args[0];
 
 	classify(fd, hint);
-	/* The hint may be stale, and a pipe would make the caller wait. */
-	if (hint->kind == FX_KIND_REGULAR && !is_regular(fd))
-		hint->kind = FX_KIND_STREAM;
 	if (hint->kind == FX_KIND_REGULAR)
 		return FX_TRY_DISK;
 	if (hint->kind == FX_KIND_DIRECT)
@@ -484,7 +357,8 @@ static enum fx_try try_write(struct flexsc_entry *call, struct fx_hint *hint,
 	if (hint->kind <= FX_KIND_SOCKET) {
 		if (!try_socket(call, hint, v, NULL, 0, true, &verdict))
 			return verdict;
-		hint->kind = FX_KIND_FILE;
+		hint->kind = FX_KIND_UNKNOWN;
+		hint->drains = FX_DRAINS_UNKNOWN;
 	}
 	return try_write_file(call, hint, v);
 }
@@ -499,7 +373,7 @@ static enum fx_try try_pwrite(struct flexsc_entry *call, struct fx_hint *hint)
 	classify(fd, hint);
 	if (hint->kind == FX_KIND_DIRECT)
 		return FX_TRY_THREAD;
-	if (hint->kind == FX_KIND_REGULAR && (!anywhere || is_regular(fd)))
+	if (hint->kind == FX_KIND_REGULAR)
 		return FX_TRY_DISK;
 	return anywhere ? FX_TRY_THREAD : try_guarded(call, hint);
 }
@@ -541,8 +415,7 @@ static enum fx_try try_buffer(struct flexsc_entry *call, struct fx_hint *hint,
 	if (call->args[4] || call->args[2] == 0)
 		return try_addressed(call, out);
 	fx_iovec_from_buffer(&v, call->args[1], call->args[2]);
-	if (try_socket(call, hint, &v, NULL, (int)call->args[3], out,
-		       &verdict))
+	if (try_socket(call, hint, &v, NULL, (int)call->args[3], out, &verdict))
 		call->ret = -ENOTSOCK;
 	return verdict;
 }
@@ -595,8 +468,7 @@ static uint32_t send_space(int fd)
  * sendfile has no non-blocking flag, so it never asks for more than the free
  * send space, which is looked up only when the known credit is used up.
  */
-static enum fx_try try_sendfile(struct flexsc_entry *call,
-				struct fx_hint *hint)
+static enum fx_try try_sendfile(struct flexsc_entry *call, struct fx_hint *hint)
 {
 	int fd = (int)call->args[0];
 	uint64_t total = call->args[3];
@@ -691,8 +563,50 @@ static enum fx_try try_data(struct flexsc_entry *call, struct fx_hint *hint)
 	}
 }
 
+/*
+ * The usual case without detours: a known socket, one buffer. False: to be
+ * gone into; what was done of it is in call->ret.
+ */
+static bool try_usual(struct flexsc_entry *call, struct fx_hint *hint,
+		      enum fx_try *verdict)
+{
+	bool out = call->nr == SYS_sendto || call->nr == SYS_write;
+	bool plain = call->nr == SYS_read || call->nr == SYS_write;
+	long flags = plain ? 0 : (long)(int)call->args[3];
+	uint64_t size = call->args[2];
+	long r;
+
+	if (hint->kind != FX_KIND_SOCKET || call->ret || !size ||
+	    flags & ~(MSG_NOSIGNAL | MSG_MORE))
+		return false;
+	if (!plain && (call->args[4] ||
+		       (call->nr != SYS_recvfrom && call->nr != SYS_sendto)))
+		return false;
+	flags |= MSG_DONTWAIT | (out ? MSG_NOSIGNAL : 0);
+	r = sys(out ? SYS_sendto : SYS_recvfrom, (int)call->args[0],
+		(long)call->args[1], (long)size, flags, 0, 0);
+	*verdict = r == -EAGAIN ? FX_TRY_PARK : FX_TRY_DONE;
+	if (r < 0) {
+		call->ret = r == -EAGAIN || r == -ENOTSOCK ? 0 : r;
+		return r != -ENOTSOCK;
+	}
+	call->ret = r;
+	if (out)
+		hint->credit -= hint->credit < (uint64_t)r ? hint->credit :
+							     (uint32_t)r;
+	if ((uint64_t)r == size || r == 0)
+		return true;
+	if (!out)
+		hint->drained = drained((int)call->args[0], hint, 0);
+	return !out;
+}
+
 enum fx_try fx_attempt(struct flexsc_entry *call, struct fx_hint *hint)
 {
+	enum fx_try verdict;
+
+	if (fx_likely(try_usual(call, hint, &verdict)))
+		return verdict;
 	switch (call->nr) {
 	case SYS_read:
 	case SYS_readv:

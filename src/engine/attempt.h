@@ -10,15 +10,14 @@
 #define FX_ENGINE_ATTEMPT_H
 
 #include "base/types.h"
+#include "engine/quiet.h"
 
 #include <linux/flexsc.h>
-
-struct fx_guard;
 
 enum fx_kind {
 	FX_KIND_UNKNOWN = 0,
 	FX_KIND_SOCKET,
-	FX_KIND_FILE, /* not a socket, else unknown */
+	FX_KIND_FILE, /* opened by a posted call without O_DIRECT */
 	FX_KIND_STREAM, /* pipe, terminal, eventfd, ... */
 	FX_KIND_REGULAR, /* cannot be waited for: regular file, directory */
 	FX_KIND_DIRECT, /* the same with O_DIRECT: each transfer is I/O */
@@ -58,34 +57,5 @@ struct fx_hint {
  * Context: any thread; never sleeps longer than the file system does.
  */
 enum fx_try fx_attempt(struct flexsc_entry *call, struct fx_hint *hint);
-
-/**
- * fx_call_plain - the call itself, with SIGPIPE and SIGXFSZ suppressed
- *
- * For threads of the application; syscall threads have them blocked anyway.
- */
-int64_t fx_call_plain(const struct flexsc_entry *call);
-
-/*
- * The same for calls that only SIGPIPE can come of. A program that ignores
- * it is asked about that once a round, not at each call.
- */
-int64_t fx_call_quiet(const struct flexsc_entry *call);
-
-/* A round is over: what is known of the program's signals may change. */
-void fx_call_round(void);
-
-/*
- * For syscall threads, which have both signals blocked for good: take away
- * what a call raised. A later call with a signal mask of its own (ppoll)
- * would let it through.
- */
-void fx_call_settle(const struct flexsc_entry *call, int64_t ret);
-
-/* Is SIGPIPE or SIGXFSZ to be expected of this number? */
-bool fx_call_may_signal(unsigned int nr);
-
-/* The call itself, nothing around it. */
-int64_t fx_call_raw(const struct flexsc_entry *call);
 
 #endif /* FX_ENGINE_ATTEMPT_H */

@@ -32,6 +32,7 @@ void fx_park_after(struct fx_park *park, const struct fx_call_desc *desc,
 		   const struct flexsc_entry *call, int64_t ret)
 {
 	enum fx_kind kind = FX_KIND_UNKNOWN;
+	uint64_t flags;
 
 	if (!(desc->flags & FX_CALL_NEWFD) || ret < 0)
 		return;
@@ -41,16 +42,24 @@ void fx_park_after(struct fx_park *park, const struct fx_call_desc *desc,
 	case SYS_open:
 	case SYS_openat:
 	case SYS_openat2:
-		if (open_flags(call) & O_DIRECT)
+		flags = open_flags(call);
+		if (flags & O_DIRECT)
 			break; /* to be looked at */
-		/* fall through */
+		kind = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) ?
+			       FX_KIND_REGULAR :
+			       FX_KIND_FILE;
+		break;
 	case SYS_creat:
-	case SYS_memfd_create:
 		kind = FX_KIND_FILE;
 		break;
-	case SYS_socket:
+	case SYS_memfd_create:
+		kind = FX_KIND_REGULAR;
+		break;
 	case SYS_accept:
 	case SYS_accept4:
+		fx_park_accepted(park, (int)call->args[0], (int)ret);
+		return;
+	case SYS_socket:
 		kind = FX_KIND_SOCKET;
 		break;
 	default:

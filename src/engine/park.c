@@ -46,8 +46,10 @@ int fx_park_init(struct fx_park *park, struct fx_set *set,
 	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = WAKE_TAG };
 	long fd;
 
-	*park = (struct fx_park){ .set = set, .table = table,
-				  .counters = counters, .wakefd = wakefd };
+	*park = (struct fx_park){ .set = set,
+				  .table = table,
+				  .counters = counters,
+				  .wakefd = wakefd };
 	park->chunks = calloc(FX_FDREC_CHUNKS, sizeof(*park->chunks));
 	if (!park->chunks)
 		return -ENOMEM;
@@ -72,8 +74,8 @@ int fx_park_also(struct fx_park *park, int fd)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = OTHER_TAG };
 
-	return (int)sys(SYS_epoll_ctl, park->epfd, EPOLL_CTL_ADD, fd,
-			(long)&ev, 0);
+	return (int)sys(SYS_epoll_ctl, park->epfd, EPOLL_CTL_ADD, fd, (long)&ev,
+			0);
 }
 
 void fx_park_fini(struct fx_park *park)
@@ -206,67 +208,59 @@ static void activate(struct fx_park *park, struct fx_fdrec *rec, int fd)
 
 /* Trying ----------------------------------------------------------------- */
 
-static void hint_out(const struct fx_fdrec *rec, unsigned dir,
-		     struct fx_hint *hint)
+static inline void hint_in(struct fx_fdrec *rec, unsigned dir,
+			   const struct fx_hint *hint, bool not_ready,
+			   uint32_t seq)
 {
-	hint->kind = rec->kind;
-	hint->credit = rec->credit;
-	hint->ours = rec->flags & FX_FD_OURS;
-	hint->ready = rec->flags & FX_FD_EDGE(dir);
-	hint->drains = (rec->flags / FX_FD_DRAINS(1u)) & 3u;
-	hint->drained = false;
-}
+	unsigned flags = (rec->flags & ~FX_FD_DRAINS(3u)) | FX_FD_TRIED(dir) |
+			 FX_FD_DRAINS((unsigned)hint->drains);
 
-static void hint_in(struct fx_fdrec *rec, unsigned dir,
-		    const struct fx_hint *hint, bool not_ready, uint32_t seq)
-{
 	rec->kind = hint->kind;
 	rec->credit = hint->credit;
-	rec->flags &= (uint16_t)~FX_FD_DRAINS(3u);
-	rec->flags |= (uint16_t)(FX_FD_TRIED(dir) | FX_FD_DRAINS(hint->drains));
-	if (rec->edges[dir] != (uint16_t)seq)
-		return; /* an edge came meanwhile: still ready */
-	rec->flags &= (uint16_t)~FX_FD_EDGE(dir);
-	/* A drained descriptor tells more by an edge only once it is in. */
-	if (not_ready || (hint->drained && (rec->flags & FX_FD_SET(dir)) &&
-			  !(rec->flags & FX_FD_HUP)))
-		rec->flags &= (uint16_t)~FX_FD_READY(dir);
-	else
-		rec->flags |= FX_FD_READY(dir);
+	/* An edge that came meanwhile: still ready. */
+	if (rec->edges[dir] == (uint16_t)seq) {
+		flags &= ~(FX_FD_EDGE(dir) | FX_FD_READY(dir));
+		/* A drained descriptor tells more by an edge once it is in. */
+		if (!not_ready && !(hint->drained && flags & FX_FD_SET(dir) &&
+				    !(flags & FX_FD_HUP)))
+			flags |= FX_FD_READY(dir);
+	}
+	rec->flags = (uint16_t)flags;
 }
 
 enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
 			bool turn, struct fx_guard *guard, uint32_t *seq)
 {
-	int fd = call_fd(park, call);
-	unsigned dir = call_dir(park, call);
+	const struct fx_call_desc *desc = &park->table[call->nr];
+	unsigned dir = desc->flags & FX_CALL_OUT ? FX_OUT : FX_IN;
 	struct fx_hint hint = { .guard = guard, .thread = !guard };
 	enum fx_try verdict;
 	struct fx_fdrec *rec;
 
 	lock(park);
-	rec = record(park, fd, true);
-	if (rec) {
-		hint_out(rec, dir, &hint);
-		*seq = rec->edges[dir];
-		if ((rec->first[dir] && !turn) ||
-		    ((rec->flags & FX_FD_TRIED(dir)) &&
-		     !(rec->flags & (FX_FD_READY(dir) | FX_FD_HUP)))) {
-			unlock(park);
-			return FX_TRY_PARK;
-		}
+	rec = record(park, (int)call->args[desc->fd_arg], true);
+	if (fx_unlikely(!rec)) {
+		unlock(park);
+		verdict = fx_attempt(call, &hint);
+		return verdict == FX_TRY_PARK ? FX_TRY_THREAD : verdict;
+	}
+	hint.kind = rec->kind;
+	hint.credit = rec->credit;
+	hint.drains = (rec->flags / FX_FD_DRAINS(1u)) & 3u;
+	hint.ours = rec->flags & FX_FD_OURS;
+	hint.ready = rec->flags & FX_FD_EDGE(dir);
+	*seq = rec->edges[dir];
+	if ((rec->first[dir] && !turn) ||
+	    (rec->flags & (FX_FD_TRIED(dir) | FX_FD_READY(dir) | FX_FD_HUP)) ==
+		    FX_FD_TRIED(dir)) {
+		unlock(park);
+		return FX_TRY_PARK;
 	}
 	unlock(park);
-
 	verdict = fx_attempt(call, &hint);
-
-	if (rec) {
-		lock(park);
-		hint_in(rec, dir, &hint, verdict == FX_TRY_PARK, *seq);
-		unlock(park);
-	} else if (verdict == FX_TRY_PARK) {
-		verdict = FX_TRY_THREAD;
-	}
+	lock(park);
+	hint_in(rec, dir, &hint, verdict == FX_TRY_PARK, *seq);
+	unlock(park);
 	return verdict;
 }
 
@@ -384,13 +378,15 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 	}
 	now = fx_now_ms_coarse();
 	beside(park, index)->fd = (uint32_t)fd;
-	beside(park, index)->state =
-		FX_PARK_STATE_PARKED | (fresh ? FX_PARK_STATE_FRESH : 0);
+	beside(park, index)->state = FX_PARK_STATE_PARKED |
+				     (fresh ? FX_PARK_STATE_FRESH : 0);
 	/* Begun, or in its turn: the next edge is still its. */
 	queue_append(park, rec, dir, index, turn || call->ret > 0);
 	time_append(park,
-		    rec->checked_ms && now - rec->checked_ms < FX_PARK_TRUST_MS ?
-			    FX_PARK_LATER : FX_PARK_SOON,
+		    rec->checked_ms &&
+				    now - rec->checked_ms < FX_PARK_TRUST_MS ?
+			    FX_PARK_LATER :
+			    FX_PARK_SOON,
 		    index, now);
 	fx_store_relaxed(&park->nr_parked, park->nr_parked + 1);
 	fx_count(park->counters, parked);
@@ -434,7 +430,8 @@ static long epoll_wait_ns(int epfd, struct epoll_event *events, int max,
 	n = sys(SYS_epoll_pwait2, epfd, (long)events, max,
 		timeout_ns == FX_NEVER ? 0 : (long)&ts, 0);
 	if (n == -ENOSYS || n == -EPERM) {
-		int ms = timeout_ns == FX_NEVER ? -1 :
+		int ms = timeout_ns == FX_NEVER ?
+				 -1 :
 			 timeout_ns > FX_NS_PER_SEC * 1000 ?
 				 1000000 :
 				 (int)((timeout_ns + FX_NS_PER_MS - 1) /
@@ -646,9 +643,9 @@ static uint32_t check_timed(struct fx_park *park, uint32_t now)
 
 uint32_t fx_park_check(struct fx_park *park)
 {
-	static const uint32_t after_ms[] = { [FX_PARK_SOON] = FX_PARK_CHECK_MS,
-					     [FX_PARK_LATER] =
-						     FX_PARK_TRUST_MS };
+	static const uint32_t after_ms[] = {
+		[FX_PARK_SOON] = FX_PARK_CHECK_MS, [FX_PARK_LATER] = FX_PARK_TRUST_MS
+	};
 	uint32_t now, index = FX_NO_ENTRY;
 	unsigned budget = EVENTS_A_ROUND;
 
@@ -714,7 +711,10 @@ void fx_park_reset(struct fx_park *park, int fd, enum fx_kind kind, bool ours)
 
 	lock(park);
 	rec = record(park, fd, kind != FX_KIND_UNKNOWN);
-	if (rec) {
+	/* Twice in a row for most closes: when posted, and when made. */
+	if (rec && (rec->kind || kind || ours || rec->first[FX_IN] ||
+		    rec->first[FX_OUT] ||
+		    rec->flags & ~(FX_FD_ACTIVE | FX_FD_CLOSED))) {
 		rec->generation++;
 		rec->kind = (uint8_t)kind;
 		rec->credit = 0;
@@ -732,6 +732,19 @@ void fx_park_reset(struct fx_park *park, int fd, enum fx_kind kind, bool ours)
 			activate(park, rec, fd);
 		}
 	}
+	unlock(park);
+}
+
+void fx_park_accepted(struct fx_park *park, int listener, int fd)
+{
+	struct fx_fdrec *of, *rec;
+
+	fx_park_reset(park, fd, FX_KIND_SOCKET, false);
+	lock(park);
+	of = record(park, listener, false);
+	rec = record(park, fd, false);
+	if (of && rec)
+		rec->flags |= of->flags & FX_FD_DRAINS(3u);
 	unlock(park);
 }
 

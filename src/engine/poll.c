@@ -115,7 +115,8 @@ static bool at_once(struct fx_poll *e, struct flexsc_entry *call)
 	case FX_CALL_FD:
 		e->verdict = fx_park_try(&e->park, call, false, &e->guard,
 					 &e->seq);
-		if (e->verdict == FX_TRY_DISK && fx_run_storage(&e->cost, call))
+		if (e->verdict == FX_TRY_DISK &&
+		    fx_run_storage(&e->cost, &e->park, call, &e->guard))
 			e->verdict = FX_TRY_DONE;
 		if (e->verdict != FX_TRY_DONE)
 			return false;

@@ -36,7 +36,9 @@ const struct flexsc_entry *fx_rest_of(struct fx_rest *rest,
 		break;
 	case SYS_preadv:
 	case SYS_preadv2:
-		/* offset -1 of preadv2 is the file position, which has moved */
+	case SYS_pwritev:
+	case SYS_pwritev2:
+		/* offset -1 of the last ones is the file position, which has moved */
 		if ((int64_t)rest->call.args[3] >= 0)
 			rest->call.args[3] += done;
 		/* fall through */

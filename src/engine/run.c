@@ -10,7 +10,6 @@
 #include "engine/rest.h"
 
 #include <errno.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 void fx_run_link(struct fx_set *set, const uint32_t *indices, unsigned nr)
@@ -49,28 +48,34 @@ int64_t fx_run_disk(struct fx_cost *cost, struct fx_park *park,
 	return ret;
 }
 
-/* Only a limit on the size of files can raise a signal: SIGXFSZ. */
-static bool file_size_limited(void)
+bool fx_run_storage(struct fx_cost *cost, struct fx_park *park,
+		    struct flexsc_entry *call, struct fx_guard *guard)
 {
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_FSIZE, &limit) ||
-	       limit.rlim_cur != RLIM_INFINITY;
-}
-
-bool fx_run_storage(struct fx_cost *cost, struct flexsc_entry *call)
-{
-	uint64_t begin = fx_now_ns();
+	bool timed = fx_cost_sample(cost, call->nr);
+	uint64_t begin;
+	int64_t ret;
 
 	if (fx_cost_slow(cost, call->nr))
 		return false;
-	call->ret = file_size_limited() ? fx_call_plain(call) :
-					  fx_call_raw(call);
-	fx_cost_note(cost, call->nr, fx_now_ns() - begin);
-	return true;
+	begin = timed ? fx_now_ns() : 0;
+	ret = fx_call_storage(call, guard);
+	if (guard->cut) {
+		/* What is known of the descriptor may be of another file. */
+		fx_park_reset(park, (int)call->args[0], FX_KIND_UNKNOWN, false);
+		if (ret == FX_GUARD_BLOCKED)
+			return false;
+	} else if (timed) {
+		fx_cost_note(cost, call->nr, fx_now_ns() - begin);
+	}
+	call->ret = ret;
+	/* Part of a write that was interrupted: a thread goes on behind it. */
+	return !guard->cut || ret <= 0;
 }
 
-enum step { STEP_OVER, STEP_GONE };
+enum step {
+	STEP_OVER,
+	STEP_GONE
+};
 
 static enum step to_pool(struct fx_runner *r, uint32_t index)
 {
@@ -112,9 +117,9 @@ static bool closed_meanwhile(struct fx_runner *r, uint32_t index)
 {
 	const struct flexsc_entry *call = fx_set_entry(r->set, index);
 
-	return fx_park_closed_after(
-		r->park, (int)call->args[r->table[call->nr].fd_arg],
-		r->set->beside[index].posted);
+	return fx_park_closed_after(r->park,
+				    (int)call->args[r->table[call->nr].fd_arg],
+				    r->set->beside[index].posted);
 }
 
 static enum step run_fd(struct fx_runner *r, uint32_t index, int64_t *ret)
@@ -124,10 +129,9 @@ static enum step run_fd(struct fx_runner *r, uint32_t index, int64_t *ret)
 	uint32_t seq = 0;
 
 	for (;;) {
-		enum fx_try verdict =
-			fx_park_try(r->park, call,
-				    fx_park_turn(r->park, index), r->guard,
-				    &seq);
+		enum fx_try verdict = fx_park_try(r->park, call,
+						  fx_park_turn(r->park, index),
+						  r->guard, &seq);
 
 		if (verdict == FX_TRY_PARK) {
 			switch (fx_park_add(r->park, index, seq)) {
@@ -147,7 +151,7 @@ static enum step run_fd(struct fx_runner *r, uint32_t index, int64_t *ret)
 			}
 		}
 		if (verdict == FX_TRY_DISK && !r->block &&
-		    fx_run_storage(r->cost, call))
+		    fx_run_storage(r->cost, r->park, call, r->guard))
 			verdict = FX_TRY_DONE;
 		if (verdict == FX_TRY_THREAD || verdict == FX_TRY_DISK) {
 			if (!r->block)

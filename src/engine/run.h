@@ -56,10 +56,12 @@ int64_t fx_run_disk(struct fx_cost *cost, struct fx_park *park,
 
 /**
  * fx_run_storage - what FX_TRY_DISK was said of, unless such calls are slow
+ * @guard: that it is a regular file may be known of an earlier one only
  *
- * Return: true if call->ret is the result.
+ * Return: true if call->ret is the result; else it is what was done so far.
  */
-bool fx_run_storage(struct fx_cost *cost, struct flexsc_entry *call);
+bool fx_run_storage(struct fx_cost *cost, struct fx_park *park,
+		    struct flexsc_entry *call, struct fx_guard *guard);
 
 /* Refused and unknown numbers: the result. */
 static inline int64_t fx_run_refused(const struct fx_call_desc *desc)

@@ -399,6 +399,33 @@ static void ends(void)
 
 static volatile sig_atomic_t nr_signals;
 
+/* What was only looked at is still there. */
+static void peeks(void)
+{
+	struct op op = { 0 };
+	uint64_t waited_ns = 0;
+	char buf[64];
+	int sv[2];
+
+	make_tcp_pair(sv);
+	for (int i = 0; i < 20; i++) {
+		uint64_t begin;
+
+		POST(recv, &op, sv[0], buf, sizeof(buf), MSG_PEEK);
+		run_ms(0);
+		CHECK(op.posted);
+		CHECK_EQ(write(sv[1], "abc", 3), 3);
+		CHECK_EQ(WAIT(&op), 3);
+		begin = now_ns();
+		POST(recv, &op, sv[0], buf, sizeof(buf), 0);
+		CHECK_EQ(WAIT(&op), 3);
+		waited_ns += now_ns() - begin;
+	}
+	CHECK_IN(waited_ns, 0, 150 * MS);
+	close(sv[0]);
+	close(sv[1]);
+}
+
 static void count_signal(int sig)
 {
 	(void)sig;
@@ -486,6 +513,7 @@ static const struct test tests[] = {
 	{ "nonblocking_changed", nonblocking_changed, 0 },
 	{ "socket_timeouts", socket_timeouts, TEST_BOTH },
 	{ "ends", ends, 0 },
+	{ "peeks", peeks, 0 },
 	{ "no_sigpipe", no_sigpipe, 0 },
 	{ "no_sigxfsz", no_sigxfsz, 0 },
 };

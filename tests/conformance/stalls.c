@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/uio.h>
 #include <termios.h>
 
 /* The loop is not held up by what is outstanding: it does something else. */
@@ -169,7 +170,38 @@ static void terminal_is_full(void)
 	close(screen.fd);
 }
 
+/* A regular file took writes under this number; now it is a full pipe. */
+static void file_became_pipe(void)
+{
+	int file = (int)CALL(open, "file", O_RDWR | O_CREAT | O_EXCL, 0600);
+	struct iovec iov = { .iov_base = (char[]){ "abc" }, .iov_len = 3 };
+	int fds[2], size;
+	struct op op = { 0 };
+	uint8_t *bytes;
+
+	CHECK_EQ(CALL(write, file, "abc", 3), 3);
+	CHECK_EQ(CALL(writev, file, &iov, 1), 3);
+	make_pipe(fds);
+	size = fill_up(fds[1]);
+	CHECK_EQ(dup2(fds[1], file), file);
+	bytes = malloc((size_t)size);
+	POST(write, &op, file, bytes, 5000);
+	loop_goes_on();
+	run_ms(30);
+	CHECK_EQ(op.nr_done, 0);
+	/* Room for a part of it. */
+	CHECK_EQ(CALL(read, fds[0], bytes, 4096), 4096);
+	loop_goes_on();
+	CHECK_EQ(CALL(read, fds[0], bytes, size - 4096), size - 4096);
+	CHECK_EQ(WAIT(&op), 5000);
+	free(bytes);
+	close(file);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 static const struct test tests[] = {
+	{ "file_became_pipe", file_became_pipe, TEST_BESIDE },
 	{ "eventfd_is_full", eventfd_is_full, TEST_BESIDE },
 	{ "inotify_without_room", inotify_without_room, TEST_BESIDE },
 	{ "splice_locks_its_pipe", splice_locks_its_pipe, TEST_BESIDE },

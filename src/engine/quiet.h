@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls as they are, but for two signals: what a posted call raises must not
+ * reach the application. Its result says the same (-EPIPE, -EFBIG).
+ */
+#ifndef FX_ENGINE_QUIET_H
+#define FX_ENGINE_QUIET_H
+
+#include "base/types.h"
+
+#include <linux/flexsc.h>
+
+struct fx_guard;
+
+/**
+ * fx_call_plain - the call itself, with SIGPIPE and SIGXFSZ suppressed
+ *
+ * For threads of the application; syscall threads have them blocked anyway.
+ */
+int64_t fx_call_plain(const struct flexsc_entry *call);
+
+/* The same under a guard, or without one (NULL). */
+int64_t fx_call_guarded(const struct flexsc_entry *call,
+			struct fx_guard *guard);
+
+/*
+ * The same for calls that only SIGPIPE can come of. A program that ignores
+ * it is asked about that once a round, not at each call.
+ */
+int64_t fx_call_quiet(const struct flexsc_entry *call);
+
+/*
+ * Into a regular file: only SIGXFSZ can come of it, and only where the size
+ * of files is limited, which is asked once a round. @guard may be NULL.
+ */
+int64_t fx_call_storage(const struct flexsc_entry *call,
+			struct fx_guard *guard);
+
+/* A round is over: what is known of signals and limits may change. */
+void fx_call_round(void);
+
+/*
+ * For syscall threads, which have both signals blocked for good: take away
+ * what a call raised. A later call with a signal mask of its own (ppoll)
+ * would let it through.
+ */
+void fx_call_settle(const struct flexsc_entry *call, int64_t ret);
+
+/* Is SIGPIPE or SIGXFSZ to be expected of this number? */
+bool fx_call_may_signal(unsigned int nr);
+
+/* The call itself, nothing around it. */
+int64_t fx_call_raw(const struct flexsc_entry *call);
+
+#endif /* FX_ENGINE_QUIET_H */
