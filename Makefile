@@ -24,12 +24,15 @@ help:
 	@echo 'MESON_FLAGS is passed to meson setup, for example -Db_sanitize=address'
 
 # Each job names the packages it needs; everything after that is the same.
-# What Meson and Ninja have to say is shown when it is bad news.
+# What Meson and Ninja have to say is shown when it is bad news. Without dpkg-dev
+# Meson takes lib64 on Debian, where neither the compiler nor ld.so looks.
 define compile
 @scripts/setup.sh build $(1)
 @test -f '$(BUILD)/build.ninja' || { echo 'Configuring $(BUILD)/'; \
-	said=$$(meson setup --prefix '$(PREFIX)' $(MESON_FLAGS) '$(BUILD)' 2>&1) || \
-	{ echo "$$said"; exit 1; }; }
+	lib=lib/$$(cc -print-multiarch 2>/dev/null); \
+	if [ "$$lib" = lib/ ] || [ ! -d "/usr/$$lib" ]; then lib=; fi; \
+	said=$$(meson setup --prefix '$(PREFIX)' $${lib:+--libdir "$$lib"} \
+		$(MESON_FLAGS) '$(BUILD)' 2>&1) || { echo "$$said"; exit 1; }; }
 @echo 'Building in $(BUILD)/'
 @said=$$(ninja --quiet -C '$(BUILD)' 2>&1) || { echo "$$said"; exit 1; }; \
 	echo "$$said" | sed -e '/^The Meson build/,/^Found ninja/d' \

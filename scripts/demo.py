@@ -90,8 +90,8 @@ def make_files(folder):
 
 def fetch(url, target):
     """Status code of what curl says, the body in the file target."""
-    done = subprocess.run(["curl", "--silent", "--max-time", "20", "--output", target,
-                           "--write-out", "%{http_code}", url],
+    done = subprocess.run(["curl", "--silent", "--path-as-is", "--max-time", "20",
+                           "--output", target, "--write-out", "%{http_code}", url],
                           capture_output=True, text=True, check=False)
     return done.stdout if done.returncode == 0 else f"curl error {done.returncode}"
 
