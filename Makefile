@@ -50,12 +50,13 @@ check:
 	$(call compile,test)
 	@scripts/run-tests.py '$(BUILD)'
 
-# Before building: the command knows the prefix. Setting the one that the build
-# directory already has changes nothing. A root without /sbin in its PATH (su)
-# needs ldconfig too.
+# Before building: the command knows the prefix. Not when it stays the same: that
+# would configure anew, as root. A root without /sbin in its PATH (su) needs
+# ldconfig too.
 install:
-	@if [ -e '$(BUILD)/build.ninja' ]; then \
-		meson configure '$(BUILD)' -Dprefix='$(PREFIX)'; fi
+	@case $$(meson introspect --buildoptions '$(BUILD)' 2>/dev/null) in \
+	'' | *'"name": "prefix", "value": "$(PREFIX)"'*) ;; \
+	*) meson configure '$(BUILD)' -Dprefix='$(PREFIX)' ;; esac
 	$(call compile)
 	@DESTDIR='$(DESTDIR)' meson install --no-rebuild --quiet -C '$(BUILD)'
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then \

@@ -33,7 +33,8 @@ static const struct argp_option option_list[] = {
 	{ "runs", 'n', "N", 0, "Measure each figure N times (usually 5)", 0 },
 	{ "engine", 'e', "ENGINE", 0,
 	  "Only this engine: uthread, poll, uring or sync", 0 },
-	{ "plot", KEY_PLOT, "FILE.svg", 0, "Draw the result too", 0 },
+	{ "plot", KEY_PLOT, "FILE.svg", 0,
+	  "Draw the result too (or .png, .pdf)", 0 },
 	{ "quick", KEY_QUICK, NULL, 0,
 	  "One short run, to see that it works; the figures mean nothing", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
@@ -130,7 +131,8 @@ static const struct argp argp = {
 	       "server, pollution, wsc."
 	       "\v"
 	       "Each line holds a figure, that of a rival measured in turns with it, "
-	       "and their ratio. Figures are medians. The application runs on the "
+	       "their ratio, and how far the runs lie apart. Figures are medians. "
+	       "The application runs on the "
 	       "first allowed processor, system call threads and clients on another; "
 	       "how near the two are (a cache line's round trip) is logged with each "
 	       "result, since it decides what the engine uthread costs.\n\n"
@@ -176,7 +178,7 @@ int bench_main(int argc, char **argv)
 		return 1;
 	if (r.options.quick)
 		r.options.runs = 1;
-	status = report_begin(&r.options);
+	status = report_begin(&r.options, r.bench->cases);
 	if (!status)
 		status = r.bench->run(&r.options);
 	return report_end() | status;

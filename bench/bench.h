@@ -26,9 +26,14 @@ struct bench_options {
 	bool quick;
 };
 
+/**
+ * struct bench - one benchmark
+ * @cases: how a case is named, for the head of the table; may be NULL
+ */
 struct bench {
 	const char *name;
 	const char *summary;
+	const char *cases;
 	int (*run)(const struct bench_options *options);
 };
 
@@ -39,8 +44,7 @@ extern const struct bench bench_pollution;
 extern const struct bench bench_server;
 extern const struct bench bench_wsc;
 
-/* The commands; cli/commands.h declares the same two for main(). */
+/* The command; cli/commands.h declares it for main(). */
 int bench_main(int argc, char **argv);
-int doctor_main(int argc, char **argv);
 
 #endif /* BENCH_BENCH_H */

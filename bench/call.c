@@ -282,5 +282,6 @@ static int run(const struct bench_options *o)
 const struct bench bench_call = {
 	.name = "call",
 	.summary = "application-core time of single calls, in batches",
+	.cases = "call / calls in a batch",
 	.run = run,
 };

@@ -12,6 +12,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,13 @@ struct idle {
 	struct flexsc_event *reads;
 	char *bytes;
 	int epoll;
+};
+
+/* What was measured of one engine; printed when all engines are done. */
+struct figures {
+	const char *engine;
+	double posting, memory, threads, cancel, trip_poll, trip_completion;
+	struct series polls[2], completions;
 };
 
 static struct flexsc_event quick[COMPLETIONS];
@@ -159,27 +167,13 @@ static double take_completions(void *arg)
 	return ticks_ns(taken, 1) / wanted;
 }
 
-static void row(const char *label, const char *metric, const char *unit,
-		const char *engine, double value)
-{
-	report_row(&(struct report_row){ .bench = "outstanding",
-					 .label = label,
-					 .engine = engine,
-					 .metric = metric,
-					 .unit = unit,
-					 .value = value,
-					 .runs = 1,
-					 .rival_value = NAN,
-					 .roundtrip_ns = NAN });
-}
-
-static void post_all(struct idle *idle, const char *label,
-		     const struct engine_loop *l)
+static void post_all(struct idle *idle, struct figures *f,
+		     struct flexsc_loop *loop)
 {
 	long before = resident_bytes();
 	uint64_t begin = now_ns(), posted;
 
-	flexsc_loop_use(l->loop);
+	flexsc_loop_use(loop);
 	for (unsigned int i = 0; i < idle->nr_reads; i++)
 		flexsc_read(&idle->reads[i],
 			    idle->sockets[i % idle->nr_sockets][0],
@@ -187,49 +181,85 @@ static void post_all(struct idle *idle, const char *label,
 	/* Until every one of them waits where it is going to wait. */
 	posted = now_ns();
 	while (now_ns() - posted < SETTLE_NS)
-		flexsc_loop_poll(l->loop, SETTLE_NS / 10);
-	row(label, "posting", "ns/call", l->name,
-	    (double)(posted - begin) / idle->nr_reads);
-	row(label, "memory", "bytes/call", l->name,
-	    (double)(resident_bytes() - before) / idle->nr_reads);
-	row(label, "threads", "threads", l->name, nr_threads());
+		flexsc_loop_poll(loop, SETTLE_NS / 10);
+	f->posting = (double)(posted - begin) / idle->nr_reads;
+	f->memory = (double)(resident_bytes() - before) / idle->nr_reads;
+	f->threads = nr_threads();
 }
 
 static void run_engine(const struct bench_options *o, struct idle *idle,
-		       const char *label, const struct engine_loop *l)
+		       struct figures *f, const struct engine_loop *l)
 {
-	struct series polls[2] = {
-		{ .name = l->name, .once = poll_empty, .arg = l->loop },
-		{ .name = "epoll_wait", .once = epoll_empty, .arg = idle },
-	};
-	struct series completions = { .name = l->name,
-				      .once = take_completions,
-				      .arg = l->loop };
-	struct report_row r = { .bench = "outstanding",
-				.label = label,
-				.metric = "empty poll",
-				.unit = "ns/poll" };
 	uint64_t begin;
 
-	report_progress("outstanding: %s, %s", label, l->name);
-	post_all(idle, label, l);
-	r.roundtrip_ns = series_run(polls, 2, o->runs);
-	report_pair(r, &polls[0], &polls[1]);
-	r.metric = "completion";
-	r.unit = "ns/call";
-	r.roundtrip_ns = series_run(&completions, 1, 4 * o->runs);
-	report_pair(r, &completions, NULL);
+	f->engine = l->name;
+	f->polls[0] = (struct series){ .name = l->name,
+				       .once = poll_empty,
+				       .arg = l->loop };
+	f->polls[1] = (struct series){ .name = "epoll_wait",
+				       .once = epoll_empty,
+				       .arg = idle };
+	f->completions = (struct series){ .name = l->name,
+					  .once = take_completions,
+					  .arg = l->loop };
+	report_progress("outstanding: %s", l->name);
+	post_all(idle, f, l->loop);
+	f->trip_poll = series_run(f->polls, 2, o->runs);
+	f->trip_completion = series_run(&f->completions, 1, 4 * o->runs);
 	begin = now_ns();
 	flexsc_loop_shutdown(l->loop);
-	row(label, "cancel all", "ns/call", l->name,
-	    (double)(now_ns() - begin) / idle->nr_reads);
+	f->cancel = (double)(now_ns() - begin) / idle->nr_reads;
+}
+
+static void report_single(struct report_row r, const struct figures *all,
+			  unsigned int nr, size_t offset)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		r.engine = all[i].engine;
+		r.value = *(const double *)((const char *)&all[i] + offset);
+		r.runs = 1;
+		r.rival_value = r.roundtrip_ns = NAN;
+		report_row(&r);
+	}
+}
+
+static void report_all(const char *label, const struct figures *all,
+		       unsigned int nr)
+{
+	struct report_row r = { .bench = "outstanding", .label = label };
+
+	r.metric = "posting";
+	r.unit = "ns/call";
+	report_single(r, all, nr, offsetof(struct figures, posting));
+	r.metric = "memory";
+	r.unit = "bytes/call";
+	report_single(r, all, nr, offsetof(struct figures, memory));
+	r.metric = "threads of the process";
+	r.unit = "count";
+	report_single(r, all, nr, offsetof(struct figures, threads));
+	r.metric = "empty poll";
+	r.unit = "ns/poll";
+	for (unsigned int i = 0; i < nr; i++) {
+		r.roundtrip_ns = all[i].trip_poll;
+		report_pair(r, &all[i].polls[0], &all[i].polls[1]);
+	}
+	r.metric = "completion";
+	r.unit = "ns/call";
+	for (unsigned int i = 0; i < nr; i++) {
+		r.roundtrip_ns = all[i].trip_completion;
+		report_pair(r, &all[i].completions, NULL);
+	}
+	r.metric = "cancel all";
+	report_single(r, all, nr, offsetof(struct figures, cancel));
 }
 
 static int run(const struct bench_options *o)
 {
+	static struct figures all[NR_ENGINES];
 	struct idle idle = { 0 };
 	char label[64];
-	int bad = idle_init(&idle, o->quick), nr = 0;
+	unsigned int nr = 0;
+	int bad = idle_init(&idle, o->quick);
 
 	if (bad) {
 		fprintf(stderr, "flexsc: cannot make %u sockets: %s\n",
@@ -252,10 +282,10 @@ static int run(const struct bench_options *o)
 		    strcmp(engine_names[i], "sync") == 0 ||
 		    !loops_open(&loop, engine_names[i]))
 			continue;
-		run_engine(o, &idle, label, &loop);
+		run_engine(o, &idle, &all[nr++], &loop);
 		loops_close(&loop, 1);
-		nr++;
 	}
+	report_all(label, all, nr);
 	idle_fini(&idle);
 	return !nr;
 }

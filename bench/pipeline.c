@@ -228,5 +228,6 @@ static int run(const struct bench_options *o)
 const struct bench bench_pipeline = {
 	.name = "pipeline",
 	.summary = "open, fstat, read, close in a stream, with user work",
+	.cases = "user work for each request",
 	.run = run,
 };

@@ -209,8 +209,8 @@ static void run_case(const struct bench_options *o, unsigned int kilobytes,
 	unsigned int total = o->quick ? TOTAL_QUICK : TOTAL_INSTRUCTIONS;
 	char label[64];
 
-	snprintf(label, sizeof(label), "%s/%u KB/every %u", w->op->name,
-		 kilobytes, k);
+	snprintf(label, sizeof(label), "%s/%u KB/%u", w->op->name, kilobytes,
+		 k);
 	report_progress("pollution: %s", label);
 	w->steps = k / STEP_INSTRUCTIONS;
 	w->nr_stretches = total / k;
@@ -268,5 +268,6 @@ static int run(const struct bench_options *o)
 const struct bench bench_pollution = {
 	.name = "pollution",
 	.summary = "how much calls slow down the user code between them",
+	.cases = "call / working set / instructions between two calls",
 	.run = run,
 };

@@ -20,11 +20,14 @@
 
 #define LOCK "/tmp/flexsc-measure.lock"
 #define PYTHON "/usr/bin/python3"
+#define COLUMNS 80
+#define CASE_WIDTH 25
+#define ROW "%-25s %-7s %8s %-14s %8s %6s %6s"
 
 static const struct bench_options *options;
 static FILE *plot;
 static bool progress_shown;
-static char last_case[96];
+static char last_case[96], last_section[64];
 
 bool report_lock(bool wait)
 {
@@ -77,6 +80,7 @@ static const char *plot_script(void)
 	return NULL;
 }
 
+/* Before measuring for minutes: can it be drawn at all? */
 static int plot_open(void)
 {
 	const char *script = plot_script();
@@ -87,13 +91,11 @@ static int plot_open(void)
 				"`make install`, or leave out --plot\n");
 		return 1;
 	}
-	if (system(PYTHON " -c 'import matplotlib' 2>/dev/null") != 0) {
-		fprintf(stderr,
-			"flexsc: --plot needs matplotlib for " PYTHON
-			"; on Debian: apt install python3-matplotlib\n");
-		return 1;
-	}
 	setenv("FLEXSC_PLOT_FILE", options->plot, 1);
+	snprintf(command, sizeof(command),
+		 PYTHON " '%s' --check \"$FLEXSC_PLOT_FILE\"", script);
+	if (system(command) != 0)
+		return 1; /* it has said why */
 	snprintf(command, sizeof(command), PYTHON " '%s' \"$FLEXSC_PLOT_FILE\"",
 		 script);
 	plot = popen(command, "we");
@@ -123,10 +125,51 @@ static void add_text(struct json_object *o, const char *name, const char *text)
 			       text ? json_object_new_string(text) : NULL);
 }
 
-int report_begin(const struct bench_options *asked)
+void report_fold(const char *head, const char *text)
+{
+	int margin = (int)strlen(head), room = COLUMNS - 1 - margin;
+
+	printf("%s", head);
+	while ((int)strlen(text) > room) {
+		int n = room;
+
+		while (n > 1 && text[n] != ' ')
+			n--;
+		if (text[n] != ' ')
+			n = room;
+		printf("%.*s\n%*s", n, text, margin, "");
+		text += n + (text[n] == ' ');
+	}
+	printf("%s\n", text);
+}
+
+static void print_facts(double trip, const char *cases)
 {
 	const struct machine *m = machine();
-	struct json_object *facts = machine_json();
+	char line[512];
+	int used = snprintf(line, sizeof(line), "%s, %d CPUs, Linux %s", m->cpu,
+			    m->nr_cpus, m->kernel);
+
+	if (!isnan(trip))
+		snprintf(line + used, sizeof(line) - (size_t)used,
+			 ", cache line round trip %.0f ns", trip);
+	report_fold("", line);
+	report_fold("mitigations: ", m->mitigations);
+	if (options->quick)
+		printf("--quick: the figures mean nothing\n");
+	else
+		printf("Medians of %u turns; spread: largest less smallest, by "
+		       "the median.\n",
+		       options->runs);
+	if (cases)
+		report_fold("Cases: ", cases);
+	printf("\n" ROW "\n", "case", "engine", "value", "rival", "value",
+	       "ratio", "spread");
+}
+
+int report_begin(const struct bench_options *asked, const char *cases)
+{
+	struct json_object *facts;
 	double trip;
 
 	options = asked;
@@ -134,22 +177,15 @@ int report_begin(const struct bench_options *asked)
 		return 1;
 	if (!options->quick)
 		report_lock(true);
+	facts = machine_json();
 	trip = cost_roundtrip_ns();
-	machine_pin(m->cpu_app);
+	machine_pin(machine()->cpu_app);
 	add_number(facts, "roundtrip_ns", trip);
 	json_object_object_add(facts, "quick",
 			       json_object_new_boolean(options->quick));
 	print_json(facts);
-	if (!options->json) {
-		printf("%s, %d CPUs, Linux %s", m->cpu, m->nr_cpus, m->kernel);
-		if (!isnan(trip))
-			printf(", cache line round trip %.0f ns", trip);
-		printf("\nmitigations: %.64s\n", m->mitigations);
-		if (options->quick)
-			printf("--quick: the figures mean nothing\n");
-		printf("\n%-26s %-8s %10s %-10s %-13s %8s %6s\n", "case",
-		       "engine", "value", "unit", "rival", "value", "ratio");
-	}
+	if (!options->json)
+		print_facts(trip, cases);
 	fflush(stdout);
 	return 0;
 }
@@ -159,6 +195,8 @@ static const char *show(double value, char text[16])
 {
 	if (!isfinite(value))
 		snprintf(text, 16, "-");
+	else if (value == floor(value)) /* a count */
+		snprintf(text, 16, "%.0f", value);
 	else if (fabs(value) < 100)
 		snprintf(text, 16, "%.2f", value);
 	else
@@ -168,22 +206,45 @@ static const char *show(double value, char text[16])
 
 static void print_text(const struct report_row *row, double ratio)
 {
-	char label[96], value[16], rival[16], quotient[16];
+	char value[16], rival[16], quotient[16], spread[16], section[64];
+	const char *label = row->label;
+	char line[128];
+	int end;
 
-	snprintf(label, sizeof(label), "%s %s", row->label, row->metric);
 	progress_clear();
+	snprintf(section, sizeof(section), "%s, %s", row->metric, row->unit);
+	if (strcmp(section, last_section) != 0) {
+		printf("\n%s\n", section);
+		snprintf(last_section, sizeof(last_section), "%s", section);
+		last_case[0] = 0;
+	}
 	if (strcmp(label, last_case) == 0)
-		printf("%-26s", "");
-	else if (strlen(label) > 26)
-		printf("%s\n%-26s", label, "");
+		label = "";
 	else
-		printf("%-26s", label);
-	snprintf(last_case, sizeof(last_case), "%s", label);
-	printf(" %-8s %10s %-10s %-13s %8s %6s\n", row->engine,
-	       show(row->value, value), row->unit, row->rival ? row->rival : "",
-	       row->rival ? show(row->rival_value, rival) : "",
-	       row->rival ? show(ratio, quotient) : "");
+		snprintf(last_case, sizeof(last_case), "%s", label);
+	if (strlen(label) > CASE_WIDTH) {
+		printf("%s\n", label);
+		label = "";
+	}
+	snprintf(spread, sizeof(spread), "%.0f %%", row->spread * 100);
+	end = snprintf(line, sizeof(line), ROW, label, row->engine,
+		       show(row->value, value), row->rival ? row->rival : "",
+		       row->rival ? show(row->rival_value, rival) : "",
+		       row->rival ? show(ratio, quotient) : "",
+		       row->runs > 1 ? spread : "");
+	while (end > 0 && line[end - 1] == ' ')
+		end--;
+	printf("%.*s\n", end, line);
 	fflush(stdout);
+}
+
+static void add_range(struct json_object *o, const char *low_name,
+		      const char *high_name, double low, double high)
+{
+	bool known = low != 0 || high != 0;
+
+	add_number(o, low_name, known ? low : NAN);
+	add_number(o, high_name, known ? high : NAN);
 }
 
 void report_row(const struct report_row *row)
@@ -209,6 +270,9 @@ void report_row(const struct report_row *row)
 	add_number(o, "ratio", ratio);
 	json_object_object_add(o, "runs", json_object_new_int((int)row->runs));
 	add_number(o, "spread", row->spread);
+	add_range(o, "low", "high", row->low, row->high);
+	add_range(o, "rival_low", "rival_high", row->rival_low,
+		  row->rival_high);
 	add_number(o, "roundtrip_ns", row->roundtrip_ns);
 	print_json(o);
 }
@@ -220,9 +284,11 @@ void report_pair(struct report_row row, const struct series *s,
 	row.value = series_median(s);
 	row.spread = series_spread(s);
 	row.runs = s->nr;
+	series_range(s, &row.low, &row.high);
 	if (rival) {
 		row.rival = rival->name;
 		row.rival_value = series_median(rival);
+		series_range(rival, &row.rival_low, &row.rival_high);
 	}
 	report_row(&row);
 }
@@ -238,7 +304,7 @@ void report_note(const char *bench, const char *format, ...)
 	va_end(args);
 	progress_clear();
 	if (!options->json)
-		printf("note: %s\n", text);
+		report_fold("note: ", text);
 	add_text(o, "bench", bench);
 	add_text(o, "note", text);
 	print_json(o);

@@ -63,13 +63,19 @@ double series_median(const struct series *s)
 	return median(sorted, s->nr);
 }
 
+void series_range(const struct series *s, double *low, double *high)
+{
+	*low = *high = s->nr ? s->samples[0] : 0;
+	for (unsigned int i = 1; i < s->nr; i++) {
+		*low = fmin(*low, s->samples[i]);
+		*high = fmax(*high, s->samples[i]);
+	}
+}
+
 double series_spread(const struct series *s)
 {
-	double least = INFINITY, most = -INFINITY, middle = series_median(s);
+	double low, high, middle = series_median(s);
 
-	for (unsigned int i = 0; i < s->nr; i++) {
-		least = fmin(least, s->samples[i]);
-		most = fmax(most, s->samples[i]);
-	}
-	return s->nr && middle != 0 ? (most - least) / middle : 0;
+	series_range(s, &low, &high);
+	return s->nr && middle != 0 ? (high - low) / middle : 0;
 }

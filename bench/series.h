@@ -30,6 +30,8 @@ double series_run(struct series *all, unsigned int nr, unsigned int runs);
 double series_median(const struct series *s);
 /* (largest - smallest) / median */
 double series_spread(const struct series *s);
+/* Smallest and largest; 0 both of none. */
+void series_range(const struct series *s, double *low, double *high);
 
 /* Sorts @values; NAN of none. */
 double median(double *values, unsigned int nr);

@@ -115,22 +115,24 @@ static void report_case(const char *label, double trip,
 				.label = label,
 				.roundtrip_ns = trip };
 
-	for (unsigned int i = 1; i < nr; i++) {
-		r.unit = "us/request";
-		r.metric = "CPU";
+	r.unit = "us/request";
+	r.metric = "CPU";
+	for (unsigned int i = 1; i < nr; i++)
 		report_pair(r, &all[i].cpu, &all[0].cpu);
-		r.metric = "CPU, app thread";
+	r.metric = "CPU, app thread";
+	for (unsigned int i = 1; i < nr; i++)
 		report_pair(r, &all[i].app, &all[0].app);
-		r.unit = "requests/s";
-		r.metric = "throughput";
+	r.unit = "requests/s";
+	r.metric = "throughput";
+	for (unsigned int i = 1; i < nr; i++)
 		report_pair(r, &all[i].rate, &all[0].rate);
+	for (unsigned int i = 1; i < nr; i++)
 		if (!all[i].cpu.nr)
 			report_note("server",
 				    "%s: the server on engine %s "
 				    "did not answer, or this engine "
 				    "does not work here",
 				    label, all[i].engine);
-	}
 }
 
 static void run_case(const struct bench_options *o,
@@ -226,5 +228,6 @@ static int run(const struct bench_options *o)
 const struct bench bench_server = {
 	.name = "server",
 	.summary = "echo and file server beside plain epoll: processor time",
+	.cases = "service / connections",
 	.run = run,
 };

@@ -189,5 +189,7 @@ static int run(const struct bench_options *o)
 const struct bench bench_wsc = {
 	.name = "wsc",
 	.summary = "the Wrapped System Call experiment, with its model",
+	.cases = "getpid / calls carried out at once; cp, a program of the "
+		 "paper and what of it was timed",
 	.run = run,
 };

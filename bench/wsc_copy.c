@@ -251,8 +251,7 @@ enum {
 
 static void report_all(struct program *all, const char *engine, double trip)
 {
-	static const char *const labels[NR_PORTIONS] = { "whole",
-							 "read and write",
+	static const char *const labels[NR_PORTIONS] = { "whole", "read+write",
 							 "write" };
 	static const int pairs[][2] = { { WSC_COLLECT, NORMAL_COLLECT },
 					{ WSC_COLLECT, NORMAL },
@@ -269,7 +268,7 @@ static void report_all(struct program *all, const char *engine, double trip)
 
 			if (!s.nr || !rival->portions[i].nr)
 				continue;
-			snprintf(label, sizeof(label), "cp %s, %s", ours->name,
+			snprintf(label, sizeof(label), "cp %s %s", ours->name,
 				 labels[i]);
 			s.name = ours->posted ? engine : "none";
 			report_pair((struct report_row){ .bench = "wsc",

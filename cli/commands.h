@@ -4,6 +4,6 @@
 #define CLI_COMMANDS_H
 
 int bench_main(int argc, char **argv); /* bench/bench.c */
-int doctor_main(int argc, char **argv); /* bench/doctor.c */
+int doctor_main(int argc, char **argv);
 
 #endif /* CLI_COMMANDS_H */

@@ -9,7 +9,7 @@
 #   scripts/setup.sh [build] [test] [demo] [plot]   default: all four
 #   scripts/setup.sh --list [GROUP...]              only say what is missing
 #
-# plot is for `flexsc bench --plot`: nothing else here draws.
+# plot is what `flexsc bench --plot` needs, and nothing else.
 
 set -euo pipefail
 
@@ -47,6 +47,7 @@ test  | clang-format       | have clang-format
 test  | mandoc             | have mandoc
 test  | strace             | have strace
 test  | procps             | have ps
+test  | python3-matplotlib | pymod matplotlib
 demo  | wrk                | have wrk
 demo  | curl               | have curl
 plot  | python3            | have /usr/bin/python3

@@ -7,6 +7,7 @@
 #include "bench/loops.h"
 #include "bench/machine.h"
 #include "bench/report.h"
+#include "cli/commands.h"
 
 #include <argp.h>
 #include <math.h>
@@ -19,8 +20,7 @@
 enum {
 	BATCH = 64,
 	ROUNDS = 301,
-	REASON = 256,
-	COLUMNS = 80
+	REASON = 256
 };
 
 struct engine_report {
@@ -154,32 +154,13 @@ static void diagnose(struct diagnosis *d)
 
 /* For people ---------------------------------------------------------------- */
 
-/* @text after @head, folded between words into the columns that are left. */
-static void fold(const char *head, const char *text)
-{
-	int margin = (int)strlen(head), room = COLUMNS - 1 - margin;
-
-	printf("%s", head);
-	while ((int)strlen(text) > room) {
-		int n = room;
-
-		while (n > 1 && text[n] != ' ')
-			n--;
-		if (text[n] != ' ')
-			n = room;
-		printf("%.*s\n%*s", n, text, margin, "");
-		text += n + (text[n] == ' ');
-	}
-	printf("%s\n", text);
-}
-
 static void print_engine(const struct engine_report *e, const char *chosen)
 {
 	char head[64], line[128];
 
 	snprintf(head, sizeof(head), "  %-8s %-11s ", e->name,
 		 e->usable ? "usable" : "not usable");
-	fold(head, e->reason);
+	report_fold(head, e->reason);
 	if (!e->usable)
 		return;
 	if (isinf(e->threshold))
@@ -193,7 +174,7 @@ static void print_engine(const struct engine_report *e, const char *chosen)
 			 "pays from %.0f in a batch",
 			 e->overhead_ns, e->threshold);
 	snprintf(head, sizeof(head), "%23s", "");
-	fold(head, line);
+	report_fold(head, line);
 }
 
 static const char *io_uring_state(int sysctl)
@@ -227,11 +208,11 @@ static void print_machine(void)
 	printf("Machine\n");
 	printf("  kernel       %s\n", m->kernel);
 	printf("  processor    %s, %d allowed\n", m->cpu, m->nr_cpus);
-	fold("  mitigations  ", m->mitigations);
+	report_fold("  mitigations  ", m->mitigations);
 	printf("  FSGSBASE     %s\n",
 	       m->fsgsbase ? "yes" :
 			     "no (needs Linux 5.9 and a CPU that has it)");
-	fold("  io_uring     ", io_uring_state(m->io_uring_disabled));
+	report_fold("  io_uring     ", io_uring_state(m->io_uring_disabled));
 	printf("  membarrier   %s\n",
 	       m->membarrier ? "yes" :
 			       "no (sleeping costs the library a fence)");
@@ -246,7 +227,7 @@ static void print_text(const struct diagnosis *d)
 	for (int i = 0; i < NR_ENGINES; i++)
 		print_engine(&d->engines[i], d->chosen);
 	printf("\nAutomatic choice: %s\n", d->chosen);
-	fold("  ", d->chosen_reason);
+	report_fold("  ", d->chosen_reason);
 	printf("  Another one by hand: FLEXSC_ENGINE=uthread PROGRAM\n\n");
 	print_machine();
 	printf("\nCosts%s\n", d->busy ? " (disturbed: a measurement is running "
