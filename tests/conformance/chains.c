@@ -203,6 +203,34 @@ static void too_long(void)
 	CHECK_EQ(WAIT(&ops[0]), getpid());
 }
 
+/* What became of the call posted just before is not its business. */
+static void chain_of_one(void)
+{
+	struct op waiting = { 0 }, op = { 0 };
+	int sv[2], fds[2];
+	struct stat st;
+	char buf[10];
+
+	make_pair(sv);
+	make_pipe(fds);
+	CHECK_EQ(write(fds[1], "abc", 3), 3);
+	POST(read, &waiting, sv[0], buf, sizeof(buf));
+	BEGIN();
+	POST(fstat, &op, sv[0], &st);
+	END();
+	CHECK_EQ(WAIT(&op), 0);
+	CHECK_EQ(flexsc_cancel(&waiting.ev), 0);
+	CHECK_EQ(WAIT(&waiting), -ECANCELED);
+	POST(read, &waiting, sv[0], buf, sizeof(buf));
+	BEGIN();
+	op.ev.timeout_ns = 2000 * MS;
+	POST(read, &op, fds[0], buf, sizeof(buf));
+	END();
+	CHECK_EQ(WAIT(&op), 3);
+	CHECK_EQ(write(sv[1], "abcd", 4), 4);
+	CHECK_EQ(WAIT(&waiting), 4);
+}
+
 static void busy_event(void)
 {
 	struct op op = { 0 }, free_op = { 0 };
@@ -553,6 +581,7 @@ static const struct test tests[] = {
 	{ "running_in_the_middle", running_in_the_middle, 0 },
 	{ "two_results", two_results, 0 },
 	{ "too_long", too_long, 0 },
+	{ "chain_of_one", chain_of_one, 0 },
 	{ "busy_event", busy_event, 0 },
 	{ "many_chains", many_chains, 0 },
 	{ "serving", serving, 0 },
