@@ -29,6 +29,11 @@ MARKS = {"newfd": "FX_CALL_NEWFD", "closes": "FX_CALL_CLOSES"}
 READY = {"in": "readable", "out": "writable"}
 POST_ARGS = 6
 
+# Unsigned types of 32 bits. The kernel looks at no more than those; passed on as
+# they are they would be widened with zeros, and FLEXSC_RESULT(n) is negative.
+NARROW = {"unsigned int", "uint32_t", "mode_t", "uid_t", "gid_t", "id_t",
+          "socklen_t"}
+
 # Types that wrappers use only behind a pointer need no header of their own.
 STRUCT_RE = re.compile(r"\bstruct (\w+)")
 
@@ -42,16 +47,36 @@ class Wrapper:
 
     def __init__(self, text, call):
         match = re.fullmatch(
-            r"(\w+): (\w+)\(([^()]*)\)(?: = (.*))?", text.strip())
+            r"(\w+): (\w+)\(([^()]*)\)(?: = (.*?))?(?: if (\w+) else (\w+))?",
+            text.strip())
         if not match:
             raise TableError(f"wrapper '{text.strip()}' is not understood")
         self.call = call
-        self.group, self.name, params, args = match.groups()
+        (self.group, self.name, params, args, self.condition,
+         self.otherwise) = match.groups()
         self.params = ([] if params == "void"
                        else [p.strip() for p in params.split(",")])
         self.names = [re.search(r"(\w+)$", p).group(1) for p in self.params]
         self.args = ([a.strip() for a in args.split(",")] if args
                      else list(self.names))
+        self.narrow = {n for n, p in zip(self.names, self.params)
+                       if p[:-len(n)].strip() in NARROW}
+
+    def argument(self, arg):
+        """An argument of flexsc_post()."""
+        if arg in self.narrow:
+            return f"(int){arg}"
+        if arg in self.names:
+            return f"(long){arg}"
+        return "0L" if arg == "NULL" else f"{int(arg, 0)}L"
+
+    def number(self):
+        """The number that is posted, as C."""
+        call = f"{self.call.number} /* {self.call.name} */"
+        if not self.condition:
+            return call
+        other = f"{self.otherwise.number} /* {self.otherwise.name} */"
+        return f"{self.condition} ? {call} : {other}"
 
     def fd_name(self):
         """The parameter that stands for the call's descriptor."""
@@ -83,6 +108,8 @@ class Call:
                                    (self.ready, ("", *READY), "readiness")):
             if value not in known:
                 raise TableError(f"unknown {what} '{value}'")
+        if self.who == "self" and self.call_class != "never":
+            raise TableError("who makes the call must not wait for a thread")
         for mark in self.marks:
             if mark not in MARKS:
                 raise TableError(f"unknown mark '{mark}'")
@@ -123,6 +150,9 @@ class Table:
             if target not in by_name:
                 raise TableError(f"{path}: alias of unknown call '{target}'")
             self.wrappers.append(Wrapper(wrapper, by_name[target]))
+        for wrapper in self.wrappers:
+            if wrapper.otherwise:
+                wrapper.otherwise = by_name[wrapper.otherwise]
         self.nr_calls = max(self.calls) + 1
 
     def parse(self, line, aliases):
@@ -244,22 +274,13 @@ def out_decls(table):
     return lines
 
 
-def c_argument(arg, names):
-    """An argument of flexsc_post()."""
-    if arg in names:
-        return f"(long){arg}"
-    if arg == "NULL":
-        return "0L"
-    return f"{int(arg, 0)}L"
-
-
 def out_wrappers(table):
     """call-wrappers.c: the bodies."""
     lines = c_head("Bodies of the typed wrappers; they only widen arguments.")
     lines += ["#include <flexsc.h>"]
     for _, wrappers in table.grouped():
         for wrapper in wrappers:
-            args = [c_argument(a, wrapper.names) for a in wrapper.args]
+            args = [wrapper.argument(a) for a in wrapper.args]
             args += ["0L"] * (POST_ARGS - len(args))
             lines.append("")
             lines += c_wrap(f"int flexsc_{wrapper.name}",
@@ -267,8 +288,7 @@ def out_wrappers(table):
             lines.append("{")
             lines += ["\t" + line for line in c_wrap(
                 "return flexsc_post",
-                ["ev", f"{wrapper.call.number} /* {wrapper.call.name} */",
-                 *args], ");", 80 - 8)]
+                ["ev", wrapper.number(), *args], ");", 80 - 8)]
             lines.append("}")
     return lines
 

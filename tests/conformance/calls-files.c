@@ -59,6 +59,26 @@ static void read_write(void)
 	DO(read, fd, in, sizeof(in));
 }
 
+static void modes(void)
+{
+	struct stat st;
+
+	close(make_file("file", 0));
+	CHECK_EQ(symlink("file", "link"), 0);
+	DO(fchmodat, AT_FDCWD, "link", 0640, 0);
+	DO(fchmodat, AT_FDCWD, "absent", 0640, 0);
+	CHECK_EQ(stat("file", &st), 0);
+	note("mode", st.st_mode);
+	if (CALL(fchmodat, AT_FDCWD, "file", 0600, AT_SYMLINK_NOFOLLOW) ==
+	    -ENOSYS)
+		return; /* Linux 6.6 is the first to know of flags */
+	DO(fchmodat, AT_FDCWD, "file", 0604, AT_SYMLINK_NOFOLLOW);
+	DO(fchmodat, AT_FDCWD, "link", 0604, AT_SYMLINK_NOFOLLOW);
+	DO(fchmodat, AT_FDCWD, "file", 0600, 0x10000000);
+	CHECK_EQ(stat("file", &st), 0);
+	note("mode", st.st_mode);
+}
+
 static void vectors(void)
 {
 	uint8_t buf[300];
@@ -398,6 +418,7 @@ static void many_files(void)
 
 static const struct test tests[] = {
 	{ "read_write", read_write, TEST_BOTH },
+	{ "modes", modes, TEST_BOTH },
 	{ "vectors", vectors, TEST_BOTH },
 	{ "sizes", sizes, TEST_BOTH },
 	{ "open_flags", open_flags, TEST_BOTH },

@@ -231,6 +231,24 @@ static void chain_of_one(void)
 	CHECK_EQ(WAIT(&waiting), 4);
 }
 
+/* A result that is taken as an unsigned parameter. */
+static void unsigned_arguments(void)
+{
+	struct op dup = { 0 }, close = { 0 };
+	int fds[2];
+
+	make_pipe(fds);
+	BEGIN();
+	POST(dup, &dup, fds[0]);
+	POST(close_range, &close, FLEXSC_RESULT(0), FLEXSC_RESULT(0), 0);
+	END();
+	CHECK(WAIT(&dup) >= 0);
+	CHECK_EQ(WAIT(&close), 0);
+	CHECK_EQ(fcntl((int)dup.ev.ret, F_GETFD), -1);
+	CHECK(fcntl(fds[0], F_GETFD) >= 0);
+	CHECK(fcntl(fds[1], F_GETFD) >= 0);
+}
+
 static void busy_event(void)
 {
 	struct op op = { 0 }, free_op = { 0 };
@@ -582,6 +600,7 @@ static const struct test tests[] = {
 	{ "two_results", two_results, 0 },
 	{ "too_long", too_long, 0 },
 	{ "chain_of_one", chain_of_one, 0 },
+	{ "unsigned_arguments", unsigned_arguments, 0 },
 	{ "busy_event", busy_event, 0 },
 	{ "many_chains", many_chains, 0 },
 	{ "serving", serving, 0 },
