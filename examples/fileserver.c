@@ -81,9 +81,9 @@ static void file_stated(struct flexsc_event *ev)
 	}
 	c->header_size = http_answer(c->header, 200, c->request.path,
 				     c->st.st_size, c->request.keep_alive);
-	c->sent.handler = NULL;
 	flexsc_chain_begin();
-	flexsc_send(&c->sent, c->fd, c->header, c->header_size, MSG_MORE);
+	/* If it fails, so does what follows: that one is looked at. */
+	flexsc_send(NULL, c->fd, c->header, c->header_size, MSG_MORE);
 	flexsc_sendfile(&c->copied, c->fd, file, NULL, (size_t)c->st.st_size);
 	flexsc_chain_finally();
 	flexsc_close(NULL, file);

@@ -563,50 +563,8 @@ static enum fx_try try_data(struct flexsc_entry *call, struct fx_hint *hint)
 	}
 }
 
-/*
- * The usual case without detours: a known socket, one buffer. False: to be
- * gone into; what was done of it is in call->ret.
- */
-static bool try_usual(struct flexsc_entry *call, struct fx_hint *hint,
-		      enum fx_try *verdict)
-{
-	bool out = call->nr == SYS_sendto || call->nr == SYS_write;
-	bool plain = call->nr == SYS_read || call->nr == SYS_write;
-	long flags = plain ? 0 : (long)(int)call->args[3];
-	uint64_t size = call->args[2];
-	long r;
-
-	if (hint->kind != FX_KIND_SOCKET || call->ret || !size ||
-	    flags & ~(MSG_NOSIGNAL | MSG_MORE))
-		return false;
-	if (!plain && (call->args[4] ||
-		       (call->nr != SYS_recvfrom && call->nr != SYS_sendto)))
-		return false;
-	flags |= MSG_DONTWAIT | (out ? MSG_NOSIGNAL : 0);
-	r = sys(out ? SYS_sendto : SYS_recvfrom, (int)call->args[0],
-		(long)call->args[1], (long)size, flags, 0, 0);
-	*verdict = r == -EAGAIN ? FX_TRY_PARK : FX_TRY_DONE;
-	if (r < 0) {
-		call->ret = r == -EAGAIN || r == -ENOTSOCK ? 0 : r;
-		return r != -ENOTSOCK;
-	}
-	call->ret = r;
-	if (out)
-		hint->credit -= hint->credit < (uint64_t)r ? hint->credit :
-							     (uint32_t)r;
-	if ((uint64_t)r == size || r == 0)
-		return true;
-	if (!out)
-		hint->drained = drained((int)call->args[0], hint, 0);
-	return !out;
-}
-
 enum fx_try fx_attempt(struct flexsc_entry *call, struct fx_hint *hint)
 {
-	enum fx_try verdict;
-
-	if (fx_likely(try_usual(call, hint, &verdict)))
-		return verdict;
 	switch (call->nr) {
 	case SYS_read:
 	case SYS_readv:

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* One descriptor, as engine/park.c knows it; all fields under its lock. */
+/*
+ * One descriptor, as engine/park.c and engine/try.c know it; all fields under
+ * the lock of the fx_park.
+ */
 #ifndef FX_ENGINE_FDREC_H
 #define FX_ENGINE_FDREC_H
 
-#include "base/types.h"
+#include "engine/park.h"
 
 /* Directions, as indices. */
-enum { FX_IN = 0, FX_OUT = 1 };
+enum {
+	FX_IN = 0,
+	FX_OUT = 1
+};
 
 /* fx_fdrec.flags */
 #define FX_FD_READY(dir) (1u << (dir)) /* believed ready */
@@ -34,5 +40,33 @@ struct fx_fdrec {
 
 #define FX_FDREC_CHUNK 1024u
 #define FX_FDREC_CHUNKS 4096u /* 4 million descriptors */
+
+static inline void fx_park_lock(struct fx_park *park)
+{
+	if (park->shared)
+		fx_lock(&park->lock);
+}
+
+static inline void fx_park_unlock(struct fx_park *park)
+{
+	if (park->shared)
+		fx_unlock(&park->lock);
+}
+
+bool fx_park_add_chunk(struct fx_park *park, unsigned chunk);
+
+/* Under the lock. NULL: none yet and not to @make, no memory, no such number. */
+static inline struct fx_fdrec *fx_park_record(struct fx_park *park, int fd,
+					      bool make)
+{
+	unsigned chunk = (unsigned)fd / FX_FDREC_CHUNK; /* huge if negative */
+
+	if (fx_unlikely(chunk >= FX_FDREC_CHUNKS))
+		return NULL;
+	if (fx_unlikely(!park->chunks[chunk]) &&
+	    (!make || !fx_park_add_chunk(park, chunk)))
+		return NULL;
+	return &park->chunks[chunk][(unsigned)fd % FX_FDREC_CHUNK];
+}
 
 #endif /* FX_ENGINE_FDREC_H */

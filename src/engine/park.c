@@ -27,18 +27,6 @@ static long sys(long nr, long a0, long a1, long a2, long a3, long a4)
 	return fx_arch_syscall(nr, a0, a1, a2, a3, a4, 0);
 }
 
-static void lock(struct fx_park *park)
-{
-	if (park->shared)
-		fx_lock(&park->lock);
-}
-
-static void unlock(struct fx_park *park)
-{
-	if (park->shared)
-		fx_unlock(&park->lock);
-}
-
 int fx_park_init(struct fx_park *park, struct fx_set *set,
 		 const struct fx_call_desc *table,
 		 struct flexsc_counters *counters, int wakefd)
@@ -86,22 +74,10 @@ void fx_park_fini(struct fx_park *park)
 	free(park->chunks);
 }
 
-static bool add_chunk(struct fx_park *park, unsigned chunk)
+bool fx_park_add_chunk(struct fx_park *park, unsigned chunk)
 {
 	park->chunks[chunk] = calloc(FX_FDREC_CHUNK, sizeof(struct fx_fdrec));
 	return park->chunks[chunk] != NULL;
-}
-
-static inline struct fx_fdrec *record(struct fx_park *park, int fd, bool make)
-{
-	unsigned chunk = (unsigned)fd / FX_FDREC_CHUNK; /* huge if negative */
-
-	if (fx_unlikely(chunk >= FX_FDREC_CHUNKS))
-		return NULL;
-	if (fx_unlikely(!park->chunks[chunk]) &&
-	    (!make || !add_chunk(park, chunk)))
-		return NULL;
-	return &park->chunks[chunk][(unsigned)fd % FX_FDREC_CHUNK];
 }
 
 static inline struct fx_beside *beside(struct fx_park *park, uint32_t index)
@@ -206,64 +182,6 @@ static void activate(struct fx_park *park, struct fx_fdrec *rec, int fd)
 	fx_store_relaxed(&park->active, (uint32_t)fd + 1);
 }
 
-/* Trying ----------------------------------------------------------------- */
-
-static inline void hint_in(struct fx_fdrec *rec, unsigned dir,
-			   const struct fx_hint *hint, bool not_ready,
-			   uint32_t seq)
-{
-	unsigned flags = (rec->flags & ~FX_FD_DRAINS(3u)) | FX_FD_TRIED(dir) |
-			 FX_FD_DRAINS((unsigned)hint->drains);
-
-	rec->kind = hint->kind;
-	rec->credit = hint->credit;
-	/* An edge that came meanwhile: still ready. */
-	if (rec->edges[dir] == (uint16_t)seq) {
-		flags &= ~(FX_FD_EDGE(dir) | FX_FD_READY(dir));
-		/* A drained descriptor tells more by an edge once it is in. */
-		if (!not_ready && !(hint->drained && flags & FX_FD_SET(dir) &&
-				    !(flags & FX_FD_HUP)))
-			flags |= FX_FD_READY(dir);
-	}
-	rec->flags = (uint16_t)flags;
-}
-
-enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
-			bool turn, struct fx_guard *guard, uint32_t *seq)
-{
-	const struct fx_call_desc *desc = &park->table[call->nr];
-	unsigned dir = desc->flags & FX_CALL_OUT ? FX_OUT : FX_IN;
-	struct fx_hint hint = { .guard = guard, .thread = !guard };
-	enum fx_try verdict;
-	struct fx_fdrec *rec;
-
-	lock(park);
-	rec = record(park, (int)call->args[desc->fd_arg], true);
-	if (fx_unlikely(!rec)) {
-		unlock(park);
-		verdict = fx_attempt(call, &hint);
-		return verdict == FX_TRY_PARK ? FX_TRY_THREAD : verdict;
-	}
-	hint.kind = rec->kind;
-	hint.credit = rec->credit;
-	hint.drains = (rec->flags / FX_FD_DRAINS(1u)) & 3u;
-	hint.ours = rec->flags & FX_FD_OURS;
-	hint.ready = rec->flags & FX_FD_EDGE(dir);
-	*seq = rec->edges[dir];
-	if ((rec->first[dir] && !turn) ||
-	    (rec->flags & (FX_FD_TRIED(dir) | FX_FD_READY(dir) | FX_FD_HUP)) ==
-		    FX_FD_TRIED(dir)) {
-		unlock(park);
-		return FX_TRY_PARK;
-	}
-	unlock(park);
-	verdict = fx_attempt(call, &hint);
-	lock(park);
-	hint_in(rec, dir, &hint, verdict == FX_TRY_PARK, *seq);
-	unlock(park);
-	return verdict;
-}
-
 /* Positions wrap; a close is not remembered for longer than a full ring. */
 static bool closed_after(const struct fx_fdrec *rec, uint32_t posted)
 {
@@ -345,8 +263,8 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 	bool turn, fresh;
 	long bad;
 
-	lock(park);
-	rec = record(park, fd, true);
+	fx_park_lock(park);
+	rec = fx_park_record(park, fd, true);
 	if (!rec) {
 		out = FX_PARK_THREAD;
 		goto done;
@@ -391,7 +309,7 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 	fx_store_relaxed(&park->nr_parked, park->nr_parked + 1);
 	fx_count(park->counters, parked);
 done:
-	unlock(park);
+	fx_park_unlock(park);
 	return out;
 }
 
@@ -400,7 +318,7 @@ done:
 static void note_edge(struct fx_park *park, const struct epoll_event *ev)
 {
 	int fd = (int)(uint32_t)ev->data.u64;
-	struct fx_fdrec *rec = record(park, fd, false);
+	struct fx_fdrec *rec = fx_park_record(park, fd, false);
 	uint32_t bits = ev->events;
 	bool over = bits & (EPOLLHUP | EPOLLERR);
 
@@ -449,7 +367,7 @@ int fx_park_wait(struct fx_park *park, uint64_t timeout_ns, bool *woken)
 	*woken = false;
 	if (n <= 0)
 		return 0;
-	lock(park);
+	fx_park_lock(park);
 	/* Activation is a stack: backwards, so that the first comes first. */
 	for (long i = n; i-- > 0;) {
 		if (events[i].data.u64 == WAKE_TAG)
@@ -457,7 +375,7 @@ int fx_park_wait(struct fx_park *park, uint64_t timeout_ns, bool *woken)
 		else
 			note_edge(park, &events[i]);
 	}
-	unlock(park);
+	fx_park_unlock(park);
 	return (int)n;
 }
 
@@ -474,10 +392,10 @@ uint32_t fx_park_next(struct fx_park *park)
 
 	if (!__atomic_load_n(&park->active, __ATOMIC_RELAXED))
 		return FX_NO_ENTRY;
-	lock(park);
+	fx_park_lock(park);
 	while (park->active && index == FX_NO_ENTRY) {
 		int fd = (int)park->active - 1;
-		struct fx_fdrec *rec = record(park, fd, false);
+		struct fx_fdrec *rec = fx_park_record(park, fd, false);
 
 		for (unsigned dir = FX_IN; dir <= FX_OUT; dir++) {
 			if (!rec->first[dir] ||
@@ -493,7 +411,7 @@ uint32_t fx_park_next(struct fx_park *park)
 			rec->flags &= (uint16_t)~FX_FD_ACTIVE;
 		}
 	}
-	unlock(park);
+	fx_park_unlock(park);
 	return index;
 }
 
@@ -535,11 +453,11 @@ uint64_t fx_park_due(struct fx_park *park)
 	if (!fx_load_relaxed(&park->nr_parked))
 		return FX_NEVER;
 	now = fx_now_ms_coarse();
-	lock(park);
+	fx_park_lock(park);
 	soon = due_in(park, FX_PARK_SOON, now, FX_PARK_CHECK_MS);
 	later = due_in(park, FX_PARK_LATER, now, FX_PARK_TRUST_MS);
 	timed = timed_due_in(park, now);
-	unlock(park);
+	fx_park_unlock(park);
 	soon = soon < later ? soon : later;
 	return soon < timed ? soon : timed;
 }
@@ -597,7 +515,7 @@ static bool check_one(struct fx_park *park, uint32_t index, uint32_t now)
 	struct fx_beside *b = beside(park, index);
 	int fd = (int)b->fd;
 	unsigned dir = call_dir(park, call);
-	struct fx_fdrec *rec = record(park, fd, false);
+	struct fx_fdrec *rec = fx_park_record(park, fd, false);
 	uint32_t parked_ms = b->stamp_ms, timeout_ms;
 	int64_t result = -EAGAIN;
 	long bad;
@@ -652,7 +570,7 @@ uint32_t fx_park_check(struct fx_park *park)
 	if (!fx_load_relaxed(&park->nr_parked))
 		return FX_NO_ENTRY;
 	now = fx_now_ms_coarse();
-	lock(park);
+	fx_park_lock(park);
 	for (unsigned q = FX_PARK_SOON; q <= FX_PARK_LATER; q++) {
 		while (budget-- && due_in(park, q, now, after_ms[q]) == 0) {
 			uint32_t i = park->oldest[q] - 1;
@@ -665,7 +583,7 @@ uint32_t fx_park_check(struct fx_park *park)
 	}
 	index = check_timed(park, now);
 done:
-	unlock(park);
+	fx_park_unlock(park);
 	return index;
 }
 
@@ -676,14 +594,16 @@ bool fx_park_cancel(struct fx_park *park, uint32_t index)
 	struct flexsc_entry *call = fx_set_entry(park->set, index);
 	bool parked;
 
-	lock(park);
+	fx_park_lock(park);
 	/* If it is not, its runner may be writing to it. */
 	parked = fx_load_relaxed(&beside(park, index)->state) &
 		 FX_PARK_STATE_PARKED;
 	if (parked)
-		unpark(park, record(park, (int)beside(park, index)->fd, false),
+		unpark(park,
+		       fx_park_record(park, (int)beside(park, index)->fd,
+				      false),
 		       call_dir(park, call), index);
-	unlock(park);
+	fx_park_unlock(park);
 	return parked;
 }
 
@@ -692,8 +612,8 @@ uint32_t fx_park_cancel_fd(struct fx_park *park, int fd)
 	uint32_t index = FX_NO_ENTRY;
 	struct fx_fdrec *rec;
 
-	lock(park);
-	rec = record(park, fd, false);
+	fx_park_lock(park);
+	rec = fx_park_record(park, fd, false);
 	for (unsigned dir = FX_IN; rec && dir <= FX_OUT; dir++) {
 		if (!rec->first[dir])
 			continue;
@@ -701,7 +621,7 @@ uint32_t fx_park_cancel_fd(struct fx_park *park, int fd)
 		unpark(park, rec, dir, index);
 		break;
 	}
-	unlock(park);
+	fx_park_unlock(park);
 	return index;
 }
 
@@ -709,8 +629,8 @@ void fx_park_reset(struct fx_park *park, int fd, enum fx_kind kind, bool ours)
 {
 	struct fx_fdrec *rec;
 
-	lock(park);
-	rec = record(park, fd, kind != FX_KIND_UNKNOWN);
+	fx_park_lock(park);
+	rec = fx_park_record(park, fd, kind != FX_KIND_UNKNOWN);
 	/* Twice in a row for most closes: when posted, and when made. */
 	if (rec && (rec->kind || kind || ours || rec->first[FX_IN] ||
 		    rec->first[FX_OUT] ||
@@ -732,7 +652,7 @@ void fx_park_reset(struct fx_park *park, int fd, enum fx_kind kind, bool ours)
 			activate(park, rec, fd);
 		}
 	}
-	unlock(park);
+	fx_park_unlock(park);
 }
 
 void fx_park_accepted(struct fx_park *park, int listener, int fd)
@@ -740,25 +660,25 @@ void fx_park_accepted(struct fx_park *park, int listener, int fd)
 	struct fx_fdrec *of, *rec;
 
 	fx_park_reset(park, fd, FX_KIND_SOCKET, false);
-	lock(park);
-	of = record(park, listener, false);
-	rec = record(park, fd, false);
+	fx_park_lock(park);
+	of = fx_park_record(park, listener, false);
+	rec = fx_park_record(park, fd, false);
 	if (of && rec)
 		rec->flags |= of->flags & FX_FD_DRAINS(3u);
-	unlock(park);
+	fx_park_unlock(park);
 }
 
 void fx_park_closing(struct fx_park *park, int fd, uint32_t posted)
 {
 	struct fx_fdrec *rec;
 
-	lock(park);
-	rec = record(park, fd, false);
+	fx_park_lock(park);
+	rec = fx_park_record(park, fd, false);
 	if (rec) {
 		rec->flags |= FX_FD_CLOSED;
 		rec->closed_at = posted;
 	}
-	unlock(park);
+	fx_park_unlock(park);
 }
 
 bool fx_park_closed_after(struct fx_park *park, int fd, uint32_t posted)
@@ -766,9 +686,9 @@ bool fx_park_closed_after(struct fx_park *park, int fd, uint32_t posted)
 	struct fx_fdrec *rec;
 	bool closed;
 
-	lock(park);
-	rec = record(park, fd, false);
+	fx_park_lock(park);
+	rec = fx_park_record(park, fd, false);
 	closed = rec && closed_after(rec, posted);
-	unlock(park);
+	fx_park_unlock(park);
 	return closed;
 }

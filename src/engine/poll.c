@@ -106,15 +106,16 @@ static void poll_abandon(struct fx_engine *engine)
 }
 
 /* If not, e->verdict says what it needs. */
-static bool at_once(struct fx_poll *e, struct flexsc_entry *call)
+static inline __attribute__((always_inline)) bool
+at_once(struct fx_poll *e, struct flexsc_entry *call)
 {
 	const struct fx_call_desc *desc = fx_engine_desc(&e->base, call->nr);
 
 	e->verdict = FX_TRY_THREAD;
 	switch ((enum fx_call_class)desc->call_class) {
 	case FX_CALL_FD:
-		e->verdict = fx_park_try(&e->park, call, false, &e->guard,
-					 &e->seq);
+		e->verdict =
+			fx_park_try(&e->park, call, false, &e->guard, &e->seq);
 		if (e->verdict == FX_TRY_DISK &&
 		    fx_run_storage(&e->cost, &e->park, call, &e->guard))
 			e->verdict = FX_TRY_DONE;
@@ -166,8 +167,10 @@ static unsigned poll_attempt_chain(struct fx_engine *engine,
 			call->ret = -ECANCELED;
 		else if (!at_once(e, call))
 			break;
+		/* Most chains have nothing to tell. */
 		for (unsigned i = done + 1; i < nr; i++)
-			fx_chain_tell(&calls[i], i - done, call->ret);
+			if (fx_is_error(call->ret) || fx_chain_dead(&calls[i]))
+				fx_chain_tell(&calls[i], i - done, call->ret);
 	}
 	e->done = done < nr ? done : 0;
 	return done;

@@ -120,11 +120,8 @@ void fx_call_settle(const struct flexsc_entry *call, int64_t ret)
 	errno = saved;
 }
 
-static __thread enum {
-	PIPE_UNKNOWN,
-	PIPE_IGNORED,
-	PIPE_TAKEN
-} pipe_signal __attribute__((tls_model("initial-exec")));
+__thread enum fx_pipe_signal fx_pipe_signal
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 static __thread enum {
 	SIZE_UNKNOWN,
 	SIZE_FREE,
@@ -133,7 +130,7 @@ static __thread enum {
 
 void fx_call_round(void)
 {
-	pipe_signal = PIPE_UNKNOWN;
+	fx_pipe_signal = FX_PIPE_UNKNOWN;
 	file_size = SIZE_UNKNOWN;
 }
 
@@ -156,16 +153,16 @@ int64_t fx_call_storage(const struct flexsc_entry *call, struct fx_guard *guard)
 
 int64_t fx_call_quiet(const struct flexsc_entry *call)
 {
-	if (pipe_signal == PIPE_UNKNOWN) {
+	if (fx_pipe_signal == FX_PIPE_UNKNOWN) {
 		struct sigaction action;
 		int saved = errno;
 
-		pipe_signal = sigaction(SIGPIPE, NULL, &action) == 0 &&
-					      action.sa_handler == SIG_IGN ?
-				      PIPE_IGNORED :
-				      PIPE_TAKEN;
+		fx_pipe_signal = sigaction(SIGPIPE, NULL, &action) == 0 &&
+						 action.sa_handler == SIG_IGN ?
+					 FX_PIPE_IGNORED :
+					 FX_PIPE_TAKEN;
 		errno = saved;
 	}
-	return pipe_signal == PIPE_IGNORED ? fx_call_raw(call) :
-					     fx_call_plain(call);
+	return fx_pipe_signal == FX_PIPE_IGNORED ? fx_call_raw(call) :
+						   fx_call_plain(call);
 }

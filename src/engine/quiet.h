@@ -29,6 +29,21 @@ int64_t fx_call_guarded(const struct flexsc_entry *call,
  */
 int64_t fx_call_quiet(const struct flexsc_entry *call);
 
+enum fx_pipe_signal {
+	FX_PIPE_UNKNOWN,
+	FX_PIPE_IGNORED,
+	FX_PIPE_TAKEN
+};
+
+extern __thread enum fx_pipe_signal fx_pipe_signal
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Would fx_call_quiet() make nothing but the call? */
+static inline bool fx_call_pipe_ignored(void)
+{
+	return fx_pipe_signal == FX_PIPE_IGNORED;
+}
+
 /*
  * Into a regular file: only SIGXFSZ can come of it, and only where the size
  * of files is limited, which is asked once a round. @guard may be NULL.

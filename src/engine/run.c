@@ -33,7 +33,8 @@ int64_t fx_run_disk(struct fx_cost *cost, struct fx_park *park,
 
 	if (park && desc->flags & FX_CALL_CLOSES)
 		fx_park_before(park, desc, call);
-	if (guard && fx_guard_wanted(call->nr))
+	/* All that are to be guarded make a descriptor. */
+	if (desc->flags & FX_CALL_NEWFD && guard && fx_guard_wanted(call->nr))
 		ret = fx_guard_call(guard, call);
 	else
 		ret = owner ? fx_call_plain(call) : fx_call_raw(call);

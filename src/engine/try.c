@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Trying a descriptor call when its record says that it is worth it, and
+ * noting in the record what came of it; how, is engine/attempt.c's.
+ */
+#include "engine/fdrec.h"
+#include "engine/park.h"
+#include "engine/usual.h"
+
+#include <errno.h>
+
+/* What a try has shown: not ready, or nothing left; else still ready. */
+static inline void tried(struct fx_fdrec *rec, unsigned dir, bool not_ready,
+			 bool drained, uint32_t seq)
+{
+	unsigned flags = rec->flags | FX_FD_TRIED(dir);
+
+	/* An edge that came meanwhile: still ready. */
+	if (rec->edges[dir] == (uint16_t)seq) {
+		flags &= ~(FX_FD_EDGE(dir) | FX_FD_READY(dir));
+		/* A drained descriptor tells more by an edge once it is in. */
+		if (!not_ready && !(drained && flags & FX_FD_SET(dir) &&
+				    !(flags & FX_FD_HUP)))
+			flags |= FX_FD_READY(dir);
+	}
+	rec->flags = (uint16_t)flags;
+}
+
+/* Under the lock, which is released. */
+static __attribute__((noinline)) enum fx_try
+try_in_full(struct fx_park *park, struct flexsc_entry *call,
+	    struct fx_fdrec *rec, unsigned dir, struct fx_guard *guard)
+{
+	struct fx_hint hint = { .guard = guard, .thread = !guard };
+	enum fx_try verdict;
+	uint32_t seq = rec->edges[dir];
+
+	hint.kind = rec->kind;
+	hint.credit = rec->credit;
+	hint.drains = (rec->flags / FX_FD_DRAINS(1u)) & 3u;
+	hint.ours = rec->flags & FX_FD_OURS;
+	hint.ready = rec->flags & FX_FD_EDGE(dir);
+	fx_park_unlock(park);
+	verdict = fx_attempt(call, &hint);
+	fx_park_lock(park);
+	rec->kind = hint.kind;
+	rec->credit = hint.credit;
+	rec->flags &= (uint16_t)~FX_FD_DRAINS(3u);
+	rec->flags |= (uint16_t)FX_FD_DRAINS((unsigned)hint.drains);
+	tried(rec, dir, verdict == FX_TRY_PARK, hint.drained, seq);
+	fx_park_unlock(park);
+	return verdict;
+}
+
+/* The same, for a socket known as one; see engine/usual.h. */
+static inline enum fx_try try_usual(struct fx_park *park,
+				    struct flexsc_entry *call,
+				    struct fx_fdrec *rec, unsigned dir,
+				    struct fx_guard *guard)
+{
+	uint64_t size = fx_usual_size(call);
+	uint32_t seq = rec->edges[dir];
+	bool drained = false;
+	long r;
+
+	fx_park_unlock(park);
+	r = fx_usual_call(call, dir == FX_OUT);
+	fx_park_lock(park);
+	if (fx_unlikely(r == -ENOTSOCK))
+		return try_in_full(park, call, rec, dir, guard);
+	if (r == -EAGAIN) {
+		tried(rec, dir, true, false, seq);
+		fx_park_unlock(park);
+		return FX_TRY_PARK;
+	}
+	call->ret = r;
+	if (dir == FX_IN)
+		drained = r > 0 && (uint64_t)r < size &&
+			  rec->flags & FX_FD_DRAINS(FX_DRAINS_YES);
+	else if (r > 0)
+		rec->credit -= rec->credit < (uint64_t)r ? rec->credit :
+							   (uint32_t)r;
+	tried(rec, dir, false, drained, seq);
+	if (fx_unlikely(dir == FX_OUT && r >= 0 && (uint64_t)r < size &&
+			call->nr != SYS_sendfile))
+		return try_in_full(park, call, rec, dir, guard);
+	fx_park_unlock(park);
+	return FX_TRY_DONE;
+}
+
+enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
+			bool turn, struct fx_guard *guard, uint32_t *seq)
+{
+	const struct fx_call_desc *desc = &park->table[call->nr];
+	unsigned dir = desc->flags & FX_CALL_OUT ? FX_OUT : FX_IN;
+	struct fx_fdrec *rec;
+
+	fx_park_lock(park);
+	rec = fx_park_record(park, (int)call->args[desc->fd_arg], true);
+	if (fx_unlikely(!rec)) {
+		struct fx_hint hint = { .guard = guard, .thread = !guard };
+		enum fx_try verdict;
+
+		fx_park_unlock(park);
+		verdict = fx_attempt(call, &hint);
+		return verdict == FX_TRY_PARK ? FX_TRY_THREAD : verdict;
+	}
+	*seq = rec->edges[dir];
+	if ((rec->first[dir] && !turn) ||
+	    (rec->flags & (FX_FD_TRIED(dir) | FX_FD_READY(dir) | FX_FD_HUP)) ==
+		    FX_FD_TRIED(dir)) {
+		fx_park_unlock(park);
+		return FX_TRY_PARK;
+	}
+	if (fx_likely(rec->kind == FX_KIND_SOCKET &&
+		      fx_usual(call, rec->credit) &&
+		      (dir == FX_OUT || rec->flags & FX_FD_DRAINS(3u))))
+		return try_usual(park, call, rec, dir, guard);
+	return try_in_full(park, call, rec, dir, guard);
+}
