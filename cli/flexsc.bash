@@ -3,8 +3,14 @@
 _flexsc()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
-	local words
+	local words=
 
+	# --engine=po is three words where = breaks words.
+	if [ "$cur" = = ]; then
+		cur=
+	elif [ "$prev" = = ] && [ "$COMP_CWORD" -ge 2 ]; then
+		prev=${COMP_WORDS[COMP_CWORD-2]}
+	fi
 	if [ "$COMP_CWORD" -eq 1 ]; then
 		words='doctor bench --help --version'
 	else
@@ -12,12 +18,14 @@ _flexsc()
 		bench:--engine|bench:-e)
 			words='uthread poll uring sync' ;;
 		bench:--plot)
+			compopt -o filenames 2>/dev/null
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 			return ;;
 		bench:--runs|bench:-n)
+			COMPREPLY=()
 			return ;;
 		bench:*)
-			words="$(flexsc bench --list 2>/dev/null | cut -d' ' -f1)
+			words="$("${COMP_WORDS[0]}" bench --list 2>/dev/null | cut -d' ' -f1)
 				--list --json --runs --engine --plot --quick
 				--help" ;;
 		doctor:*)

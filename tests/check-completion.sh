@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# What cli/flexsc.bash offers after some words, as bash would ask for it.
+#
+#   tests/check-completion.sh SOURCE FLEXSC
+
+set -u
+source=$1 flexsc=$2
+status=0
+# shellcheck source=/dev/null
+. "$source/cli/flexsc.bash"
+
+offers() { # offers "WANTED..." WORD...: the last word is being typed
+    local wanted=$1 got
+    shift
+    COMP_WORDS=("$flexsc" "$@") COMP_CWORD=$#
+    COMPREPLY=()
+    _flexsc
+    got="${COMPREPLY[*]}"
+    if [ "$got" != "$wanted" ]; then
+        echo "after '$*': '$got', not '$wanted'"
+        status=1
+    fi
+}
+
+offers 'doctor bench --help --version' ''
+offers 'doctor' d
+offers '--json --help' doctor ''
+offers 'pipeline pollution' bench p
+offers '--list' bench --l
+offers 'uthread poll uring sync' bench --engine ''
+offers 'uthread uring' bench -e u
+offers 'uthread poll uring sync' bench --engine =
+offers 'poll' bench --engine = po
+offers '' bench --runs ''
+offers '' bench --runs = 3
+cd "$source" || exit 1
+offers 'README.md' bench --plot READ
+offers 'README.md' bench --plot = READ
+offers '' nothing ''
+exit "$status"
