@@ -95,6 +95,7 @@ static void read_cpus(struct machine *m)
 	if (sched_getaffinity(0, sizeof(m->allowed), &m->allowed))
 		CPU_SET(0, &m->allowed);
 	m->nr_cpus = CPU_COUNT(&m->allowed);
+	m->nr_online = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	while (!CPU_ISSET((size_t)m->cpu_app, &m->allowed))
 		m->cpu_app++;
 	for (int i = m->cpu_app + 1; i < CPU_SETSIZE; i++) {

@@ -18,6 +18,7 @@ struct machine {
 	char cpu[128];
 	char mitigations[512];
 	int nr_cpus; /* allowed */
+	int nr_online;
 	int cpu_app, cpu_other; /* cpu_other: -1 if there is only one */
 	int io_uring_disabled; /* the sysctl; -1: this kernel has none */
 	bool fsgsbase, membarrier;

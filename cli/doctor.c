@@ -124,6 +124,7 @@ static void look_at_choice(struct diagnosis *d)
 {
 	struct flexsc_loop *loop;
 	int bad = loop_open(&loop, "auto");
+	const char *why;
 
 	if (bad) {
 		snprintf(d->chosen, sizeof(d->chosen), "none");
@@ -131,8 +132,10 @@ static void look_at_choice(struct diagnosis *d)
 		return;
 	}
 	snprintf(d->chosen, sizeof(d->chosen), "%s", flexsc_loop_engine(loop));
+	/* "chosen automatically: NAME WHY" */
+	why = strstr(flexsc_loop_engine_reason(loop), d->chosen);
 	snprintf(d->chosen_reason, REASON, "%s",
-		 flexsc_loop_engine_reason(loop));
+		 why ? why : flexsc_loop_engine_reason(loop));
 	flexsc_loop_free(loop);
 }
 
@@ -154,7 +157,7 @@ static void diagnose(struct diagnosis *d)
 
 /* For people ---------------------------------------------------------------- */
 
-static void print_engine(const struct engine_report *e, const char *chosen)
+static void print_engine(const struct engine_report *e)
 {
 	char head[64], line[128];
 
@@ -165,15 +168,18 @@ static void print_engine(const struct engine_report *e, const char *chosen)
 		return;
 	if (isinf(e->threshold))
 		snprintf(line, sizeof(line),
-			 "%.1f ns to post and reap a call; "
-			 "batching alone never pays",
+			 "%.0f ns to post and reap a call, more than the "
+			 "crossing it may save: batches alone do not pay",
 			 e->overhead_ns);
 	else
 		snprintf(line, sizeof(line),
-			 "%.1f ns to post and reap a call; "
-			 "pays from %.0f in a batch",
+			 "%.0f ns to post and reap a call: pays from %.0f "
+			 "in a batch",
 			 e->overhead_ns, e->threshold);
 	snprintf(head, sizeof(head), "%23s", "");
+	if (machine()->nr_cpus < 2 && strcmp(e->name, "uthread") == 0)
+		report_fold(head, "its thread goes where this process may not: "
+				  "only one processor is allowed");
 	report_fold(head, line);
 }
 
@@ -181,14 +187,14 @@ static const char *io_uring_state(int sysctl)
 {
 	switch (sysctl) {
 	case -1:
-		return "no sysctl on this kernel (allowed where it exists)";
+		return "no sysctl of this kernel forbids it";
 	case 0:
-		return "allowed (kernel.io_uring_disabled = 0)";
+		return "the kernel allows it (kernel.io_uring_disabled = 0)";
 	case 1:
 		return "for its group and root only "
 		       "(kernel.io_uring_disabled = 1)";
 	default:
-		return "forbidden; to allow it, as root: "
+		return "the kernel forbids it; to allow it, as root: "
 		       "sysctl kernel.io_uring_disabled=0";
 	}
 }
@@ -204,10 +210,13 @@ static void print_cost(const char *what, double ns)
 static void print_machine(void)
 {
 	const struct machine *m = machine();
+	char line[256];
 
 	printf("Machine\n");
 	printf("  kernel       %s\n", m->kernel);
-	printf("  processor    %s, %d allowed\n", m->cpu, m->nr_cpus);
+	snprintf(line, sizeof(line), "%s, %d of %d allowed", m->cpu, m->nr_cpus,
+		 m->nr_online);
+	report_fold("  processor    ", line);
 	report_fold("  mitigations  ", m->mitigations);
 	printf("  FSGSBASE     %s\n",
 	       m->fsgsbase ? "yes" :
@@ -216,19 +225,22 @@ static void print_machine(void)
 	printf("  membarrier   %s\n",
 	       m->membarrier ? "yes" :
 			       "no (sleeping costs the library a fence)");
-	printf("  descriptors  %llu, up to %llu with `ulimit -n`\n",
-	       (unsigned long long)m->nofile.rlim_cur,
-	       (unsigned long long)m->nofile.rlim_max);
+	printf("  descriptors  %llu", (unsigned long long)m->nofile.rlim_cur);
+	if (m->nofile.rlim_cur < m->nofile.rlim_max)
+		printf(", up to %llu with `ulimit -n`",
+		       (unsigned long long)m->nofile.rlim_max);
+	printf("\n");
 }
 
 static void print_text(const struct diagnosis *d)
 {
 	printf("Engines\n");
 	for (int i = 0; i < NR_ENGINES; i++)
-		print_engine(&d->engines[i], d->chosen);
+		print_engine(&d->engines[i]);
 	printf("\nAutomatic choice: %s\n", d->chosen);
 	report_fold("  ", d->chosen_reason);
-	printf("  Another one by hand: FLEXSC_ENGINE=uthread PROGRAM\n\n");
+	printf("  Another one by hand: FLEXSC_ENGINE=uthread PROGRAM\n"
+	       "  What each is good for: flexsc(7)\n\n");
 	print_machine();
 	printf("\nCosts%s\n", d->busy ? " (disturbed: a measurement is running "
 					"beside this one)" :
@@ -279,6 +291,8 @@ static void print_json(const struct diagnosis *d)
 	json_object_object_add(o, "auto", json_object_new_string(d->chosen));
 	json_object_object_add(o, "auto_reason",
 			       json_object_new_string(d->chosen_reason));
+	json_object_object_add(o, "cpus_online",
+			       json_object_new_int(m->nr_online));
 	json_object_object_add(o, "fsgsbase",
 			       json_object_new_boolean(m->fsgsbase));
 	json_object_object_add(
