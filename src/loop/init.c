@@ -46,6 +46,8 @@ int flexsc_loop_new(struct flexsc_loop **out,
 	int saved = errno, bad;
 	struct flexsc_loop *loop;
 
+	if (options && !options->size)
+		return -EINVAL; /* forgotten: all options would be ignored */
 	/* Entries are cache lines, and so are parts of the owner. */
 	loop = aligned_alloc(FX_CACHE_LINE,
 			     (sizeof(*loop) + FX_CACHE_LINE - 1) /
@@ -123,7 +125,7 @@ int flexsc_loop_shutdown(struct flexsc_loop *loop)
 {
 	if (loop->running)
 		return -EBUSY;
-	while (loop->outstanding) {
+	while (loop->outstanding || fx_load_acquire(&loop->sent)) {
 		cancel_posted(loop);
 		/* Not for ever: handlers may have posted more meanwhile. */
 		flexsc_loop_poll(loop, FX_NS_PER_MS);

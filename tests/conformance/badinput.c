@@ -13,6 +13,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -467,6 +468,21 @@ static void bad_options(void)
 		CHECK(made == NULL);
 	else
 		end_loop(made);
+	/* Of an older program: what it does not know is left at the default. */
+	options = (struct flexsc_options){ .size = sizeof(options),
+					   .engine = "sync",
+					   .max_entries = 1 };
+	options.size = offsetof(struct flexsc_options, max_entries);
+	CHECK_EQ(flexsc_loop_new(&made, &options), 0);
+	CHECK(!strcmp(flexsc_loop_engine(made), "sync"));
+	end_loop(made);
+	/* Of a newer one: what this library does not know is left alone. */
+	options.size = sizeof(options) + 8;
+	CHECK_EQ(flexsc_loop_new(&made, &options), 0);
+	end_loop(made);
+	/* Forgotten: better told of than all options ignored. */
+	options.size = 0;
+	CHECK_EQ(flexsc_loop_new(&made, &options), -EINVAL);
 	setenv("FLEXSC_ENGINE", "sync", 1);
 	CHECK_EQ(flexsc_loop_new(&made, NULL), 0);
 	CHECK(!strcmp(flexsc_loop_engine(made), "sync"));

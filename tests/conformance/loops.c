@@ -347,7 +347,7 @@ static void idle(void)
 
 static void shutting_down(void)
 {
-	static struct op ops[100], timers[20], naps[20], later;
+	static struct op ops[100], timers[20], naps[20], sent, later;
 	struct timespec nap = { .tv_sec = 100 };
 	bool sync = !strcmp(engine, "sync");
 	unsigned long nr = 120;
@@ -371,6 +371,11 @@ static void shutting_down(void)
 		CHECK_EQ(timers[i].ev.ret, -ECANCELED);
 		CHECK_EQ(naps[i].ev.ret, sync ? 0 : -ECANCELED);
 	}
+	/* What another thread sent is outstanding as well. */
+	CHECK_EQ(flexsc_loop_send(loop, op_ready(&sent)), 0);
+	CHECK_EQ(flexsc_loop_free(loop), -EBUSY);
+	CHECK_EQ(flexsc_loop_shutdown(loop), 0);
+	CHECK_EQ(nr_ops_done, nr + 1);
 	/* It can go on afterwards. */
 	POST(post, &later, SYS_getpid, 0, 0, 0, 0, 0, 0);
 	CHECK_EQ(WAIT(&later), getpid());
