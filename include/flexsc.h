@@ -78,7 +78,9 @@ struct flexsc_event {
 
 /**
  * struct flexsc_options - how a loop is made; zero means default
- * @size:        sizeof(struct flexsc_options)
+ * @size:        sizeof(struct flexsc_options), which tells of which version
+ *               the caller is: members beyond it take their default, members
+ *               that this library does not know are ignored
  * @engine:      "auto", "poll", "uring", "uthread" or "sync"; NULL: the
  *               environment variable FLEXSC_ENGINE, else "auto"
  * @max_entries: limit of calls outstanding at once (default and most: 131072)
@@ -102,7 +104,8 @@ struct flexsc_options {
  * An engine chosen by hand that cannot be used here is replaced by the next
  * best, see flexsc_loop_engine().
  *
- * Return: 0, -ENOMEM, -EMFILE, -EINVAL (unknown engine name).
+ * Return: 0, -ENOMEM, -EMFILE, -ENFILE, -EINVAL (no engine of this name, also
+ * in FLEXSC_ENGINE; or a size of 0).
  */
 int flexsc_loop_new(struct flexsc_loop **loop,
 		    const struct flexsc_options *options);
@@ -115,14 +118,18 @@ int flexsc_loop_new(struct flexsc_loop **loop,
  */
 int flexsc_loop_free(struct flexsc_loop *loop);
 
-/* Cancel everything and run until all handlers were called. */
+/*
+ * Cancel everything and run until all handlers were called, those of calls
+ * that these handlers post included. 0, or -EBUSY from inside a handler.
+ */
 int flexsc_loop_shutdown(struct flexsc_loop *loop);
 
 /**
  * flexsc_loop_run - call handlers until flexsc_loop_stop() or nothing is left
  *
  * Return: 0 if nothing is outstanding any more, 1 if stopped, -EBUSY from
- * inside a handler.
+ * inside a handler, -ENOMEM after a fork that left no memory or descriptors
+ * to make the loop anew.
  */
 int flexsc_loop_run(struct flexsc_loop *loop);
 
@@ -130,12 +137,18 @@ int flexsc_loop_run(struct flexsc_loop *loop);
  * flexsc_loop_poll - one round: wait for completions and call their handlers
  * @timeout_ns: longest wait; 0: do not wait; negative: no limit
  *
- * Return: number of handlers and timers that ran, or -EBUSY from inside a
- * handler.
+ * May return before the time is over with nothing done, for a signal too.
+ *
+ * Return: number of calls, timers and sent events that ended in this round
+ * (with a handler or without one), -EBUSY from inside a handler, -ENOMEM as
+ * above.
  */
 int flexsc_loop_poll(struct flexsc_loop *loop, int64_t timeout_ns);
 
-/* Let flexsc_loop_run() return after the present round. Any thread. */
+/*
+ * Let flexsc_loop_run() return after the present round; if it does not run,
+ * after its next one. Any thread.
+ */
 void flexsc_loop_stop(struct flexsc_loop *loop);
 
 /**
@@ -168,7 +181,11 @@ size_t flexsc_loop_outstanding(const struct flexsc_loop *loop);
 const char *flexsc_loop_engine(const struct flexsc_loop *loop);
 const char *flexsc_loop_engine_reason(const struct flexsc_loop *loop);
 
-/* The same for a program with one loop (libflexsc-atc11.txt, figure 4). */
+/*
+ * The same for a program with one loop (libflexsc-atc11.txt, figure 4).
+ * flexsc_init() returns -EBUSY if this thread has a current loop, the other
+ * two -EINVAL if it has none.
+ */
 int flexsc_init(void);
 int flexsc_main_loop(void);
 int flexsc_fini(void);
@@ -197,8 +214,8 @@ int flexsc_post(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
  * The handler is called in any case: with the call's own result if it had any
  * effect, else with -ECANCELED. (libflexsc-atc11.txt, 4.2)
  *
- * Return: 0 if asked, -EALREADY if it is complete or was asked before,
- * -ENOENT if the event is not in flight.
+ * Return: 0 if asked, -EALREADY if it is complete, was asked before, was sent
+ * or is part of a chain not posted yet, -ENOENT if the event is not in flight.
  */
 int flexsc_cancel(struct flexsc_event *ev);
 
@@ -231,8 +248,9 @@ const char *flexsc_refusal(unsigned int nr);
  *
  * Up to FLEXSC_CHAIN_MAX calls, carried out one after the other without
  * returning to the application in between where the engine can. A call that
- * fails ends the chain: the following ones complete with -ECANCELED. Handlers
- * are called in the order of the chain.
+ * fails or is cancelled ends the chain: the following ones complete with
+ * -ECANCELED. Handlers are called in the order of the chain. timeout_ns of an
+ * event counts from flexsc_chain_end() on.
  *
  *	flexsc_chain_begin();
  *	flexsc_open(&f->opened, path, O_RDONLY, 0);
@@ -253,10 +271,12 @@ int flexsc_chain_finally(void);
 /**
  * flexsc_chain_end - post what was collected
  *
- * Return: 0; or the first error of what was collected (-E2BIG for more than
- * FLEXSC_CHAIN_MAX calls, -EOPNOTSUPP for a call that depends on the calling
- * thread) or -EAGAIN (not enough entries), -ENOMEM; then no call was posted
- * and no handler will be called.
+ * Return: 0, for an empty chain too; or the first error of what was collected
+ * (-E2BIG for more than FLEXSC_CHAIN_MAX calls, -EOPNOTSUPP for a call that
+ * depends on the calling thread, -EINVAL for the result of a call that is not
+ * before this one, -EBUSY for an event in flight), which the function that
+ * posted it has returned already; or -EAGAIN (not enough entries), -ENOMEM;
+ * then no call was posted and no handler will be called.
  */
 int flexsc_chain_end(void);
 
