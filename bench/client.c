@@ -18,6 +18,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define WARM_MAX_NS 5000000000ull
+
 enum {
 	MAX_EVENTS = 256,
 	ANSWER_MAX = 65536,
@@ -117,6 +119,16 @@ static int answered(struct client *c, int fd)
 	return ask(c, fd);
 }
 
+/* Warm: every connection has been accepted and served, some more than once. */
+static bool phase_over(const struct client *c, int phase, uint64_t end)
+{
+	uint64_t now = now_ns();
+
+	return now >= end &&
+	       (phase || c->nr_answers >= 2ull * c->job->nr_connections ||
+		now >= end + WARM_MAX_NS);
+}
+
 static int run_phases(struct client *c, int set)
 {
 	const struct client_job *job = c->job;
@@ -132,7 +144,7 @@ static int run_phases(struct client *c, int set)
 			if (bad)
 				return bad;
 		}
-		if (now_ns() < end)
+		if (!phase_over(c, phase, end))
 			continue;
 		if (write(job->report, &c->nr_answers, sizeof(c->nr_answers)) <
 		    0)
