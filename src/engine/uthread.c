@@ -28,6 +28,14 @@
 #define LOOKS 128
 /* Calls in a row after which parked descriptors get their turn. */
 #define CALLS_IN_A_ROW 64
+/*
+ * Completions in a row after which a sleeping owner is woken; at the latest
+ * when there are no more to come at once.
+ */
+#define COMPLETIONS_A_WAKE 16
+/* Of so few calls under way each is waited for, as long as sleeping costs. */
+#define FEW_CALLS 2
+#define FEW_SPIN_NS 5000u
 
 struct uthread_engine {
 	/* Read-mostly. */
@@ -54,6 +62,7 @@ struct uthread_engine {
 	/* Core thread. */
 	struct fx_runner core_runner __attribute__((aligned(FX_CACHE_LINE)));
 	struct fx_worker_view core_view;
+	unsigned untold; /* completions without a look at the owner */
 };
 
 static struct uthread_engine *of(struct fx_engine *engine)
@@ -70,12 +79,26 @@ static void owner_complete(struct fx_runner *runner, uint32_t index,
 	fx_local_add(&e->local, runner->set, index, ret);
 }
 
+/*
+ * An owner that is woken by the first of many completions goes back to sleep
+ * after each: so it is told of some at a time.
+ */
+static void tell_owner(struct uthread_engine *e)
+{
+	if (!e->untold)
+		return;
+	e->untold = 0;
+	fx_set_look_at_owner(e->base.set);
+}
+
 static void core_complete(struct fx_runner *runner, uint32_t index, int64_t ret)
 {
 	struct uthread_engine *e =
 		fx_container_of(runner, struct uthread_engine, core_runner);
 
-	fx_set_complete(runner->set, &e->core_view, index, ret);
+	fx_set_finish(runner->set, &e->core_view, index, ret);
+	if (++e->untold == COMPLETIONS_A_WAKE)
+		tell_owner(e);
 }
 
 /* The core thread --------------------------------------------------------- */
@@ -122,6 +145,7 @@ static unsigned resume_parked(struct uthread_engine *e)
 		fx_run(&e->core_runner, index);
 		n++;
 	}
+	tell_owner(e);
 	return n;
 }
 
@@ -138,6 +162,7 @@ static void look_at_descriptors(struct uthread_engine *e, uint64_t timeout_ns)
 	while ((index = fx_park_check(&e->park)) != FX_NO_ENTRY)
 		fx_run_over(&e->core_runner, index,
 			    fx_set_entry(e->base.set, index)->ret);
+	tell_owner(e);
 }
 
 static void core_sleep(struct uthread_engine *e)
@@ -165,9 +190,10 @@ static void *core_main(void *arg)
 	pthread_setname_np(pthread_self(), "flexsc-core");
 	fx_store_relaxed(&e->core_cpu, sched_getcpu());
 	while (!fx_load_acquire(&e->stop)) {
-		unsigned n = take(e, &e->core_runner, &e->core_view,
-				  CALLS_IN_A_ROW);
+		unsigned n =
+			take(e, &e->core_runner, &e->core_view, CALLS_IN_A_ROW);
 
+		tell_owner(e);
 		if (n) {
 			fx_count_add(e->base.counters, core_calls, n);
 			looks = 0;
@@ -430,10 +456,9 @@ static void keep_apart(struct uthread_engine *e)
 	errno = saved;
 }
 
-static bool spin(struct uthread_engine *e, uint64_t timeout_ns)
+static bool spin(struct uthread_engine *e, uint64_t window, bool helping)
 {
 	uint64_t begin = fx_now_ns();
-	uint64_t window = timeout_ns < e->spin_ns ? timeout_ns : e->spin_ns;
 
 	fx_count(e->base.counters, spins);
 	keep_apart(e);
@@ -443,10 +468,29 @@ static bool spin(struct uthread_engine *e, uint64_t timeout_ns)
 				return true;
 			fx_cpu_relax();
 		}
-		if (help(e))
+		if (helping && help(e))
 			return true;
 	} while (fx_now_ns() - begin < window);
 	return has_result(e);
+}
+
+/*
+ * Nothing to do. Who waits for nothing but its own calls wants them done, and
+ * helps. Who has calls parked waits for others too: a server, whose processor
+ * is for its handlers and not for system calls. It sleeps, since many calls
+ * under way come back many at a time, and few only when somebody asks.
+ */
+static bool wait_awake(struct uthread_engine *e, uint64_t timeout_ns)
+{
+	uint32_t parked = fx_load_relaxed(&e->park.nr_parked);
+	uint32_t under_way = e->base.set->nr_claimed - parked;
+	uint64_t window = timeout_ns < e->spin_ns ? timeout_ns : e->spin_ns;
+
+	if (!parked)
+		return help(e) || spin(e, window, true);
+	if (!under_way || under_way > FEW_CALLS)
+		return false;
+	return spin(e, window < FEW_SPIN_NS ? window : FEW_SPIN_NS, false);
 }
 
 static void owner_sleep(struct uthread_engine *e, uint64_t timeout_ns)
@@ -475,9 +519,8 @@ static void uthread_wait(struct fx_engine *engine, uint64_t timeout_ns)
 	fx_call_round();
 	if (timeout_ns == 0 || has_result(e))
 		return;
-	if (help(e) || spin(e, timeout_ns))
-		return;
-	owner_sleep(e, timeout_ns);
+	if (!wait_awake(e, timeout_ns))
+		owner_sleep(e, timeout_ns);
 }
 
 static void uthread_interrupt(struct fx_engine *engine)
@@ -504,7 +547,8 @@ static int uthread_cancel(struct fx_engine *engine, uint32_t index)
 	if (fx_park_cancel(&e->park, index) || fx_pool_cancel(&e->pool, index))
 		fx_run_over(&e->runner, index,
 			    entry->ret > 0 && entry->nr != SYS_connect ?
-				    entry->ret : -ECANCELED);
+				    entry->ret :
+				    -ECANCELED);
 	return 0;
 }
 

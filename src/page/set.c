@@ -203,7 +203,7 @@ bool fx_set_owner_sleep(struct fx_set *set)
 	uint32_t *flag = &set->shared->owner_sleeping;
 
 	fx_store_relaxed(flag, 1u);
-	fx_barrier_heavy();
+	fx_fence();
 	if (!fx_set_has_completion(set))
 		return true;
 	fx_set_owner_awake(set);

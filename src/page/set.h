@@ -7,9 +7,10 @@
  *  - the owner claims, publishes, cancels and reaps; one thread at a time;
  *  - consumers (syscall threads, and the owner when it helps) take
  *    submissions and complete them;
- *  - whoever sleeps announces it (owner_sleeping, engine_sleeping) and looks
- *    once more behind fx_barrier_heavy(); the other side looks at the flag
- *    behind fx_barrier_light() after each publication.
+ *  - whoever sleeps announces it and looks once more; the other side looks at
+ *    the flag after publications. Between the two lies, for engine_sleeping,
+ *    fx_barrier_heavy() on the sleeper's side and fx_barrier_light() on the
+ *    owner's; for owner_sleeping a full fence on both.
  *
  * Neither post nor reap has a locked instruction or a full fence.
  */
@@ -240,28 +241,42 @@ static inline void fx_set_put(struct fx_set *set, struct fx_worker_view *view,
 /* Wake the owner if it announced that it sleeps. */
 void fx_set_wake_owner(struct fx_set *set);
 
+/*
+ * Order: pairs with fx_set_owner_sleep(). Both sides fence: engines look once
+ * for many completions, and membarrier interrupts all processors, which an
+ * owner that sleeps often cannot afford.
+ */
 static inline void fx_set_look_at_owner(struct fx_set *set)
 {
-	fx_barrier_light();
+	fx_fence();
 	if (fx_unlikely(fx_load_relaxed(&set->shared->owner_sleeping)))
 		fx_set_wake_owner(set);
 }
 
 /**
- * fx_set_complete - result, DONE, slot, then the owner's sleep flag
+ * fx_set_finish - result, DONE, slot
  *
  * Context: the engine that owns the entry, once an entry. Afterwards the
- * entry is the owner's.
+ * entry is the owner's. fx_set_look_at_owner() follows, at the latest before
+ * its caller waits for anything.
  */
-static inline void fx_set_complete(struct fx_set *set,
-				   struct fx_worker_view *view, uint32_t index,
-				   int64_t ret)
+static inline void fx_set_finish(struct fx_set *set,
+				 struct fx_worker_view *view, uint32_t index,
+				 int64_t ret)
 {
-	struct flexsc_entry *entry = &set->entries[index];
+	struct flexsc_entry *entry = fx_set_entry(set, index);
 
 	fx_store_relaxed(&entry->ret, ret);
 	fx_store_release(&entry->status, FLEXSC_DONE);
 	fx_set_put(set, view, index, ret);
+}
+
+/* The same, and the look at the owner's sleep flag. */
+static inline void fx_set_complete(struct fx_set *set,
+				   struct fx_worker_view *view, uint32_t index,
+				   int64_t ret)
+{
+	fx_set_finish(set, view, index, ret);
 	fx_set_look_at_owner(set);
 }
 

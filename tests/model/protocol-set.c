@@ -7,8 +7,12 @@
 
 #include <string.h>
 
+static void model_fence(void);
+
 #undef fx_barrier_heavy
 #define fx_barrier_heavy() model_barrier_heavy()
+#undef fx_fence
+#define fx_fence() model_fence()
 #include "page/set.c"
 
 enum mistake mistake;
@@ -19,6 +23,13 @@ void model_barrier_heavy(void)
 {
 	if (mistake != NO_BARRIER)
 		fx_model_membarrier();
+}
+
+/* The owner's: that of who completes is in page/set.h. */
+static void model_fence(void)
+{
+	if (mistake != NO_BARRIER)
+		fx_model_fence();
 }
 
 /* What page/map.c does with an eventfd. */
