@@ -65,9 +65,9 @@ struct flexsc_event {
 	struct flexsc_loop *loop_;
 	struct flexsc_event *next_;
 	uint32_t index_;
-	uint32_t timer_;
 	uint16_t state_;
 	uint16_t nr_;
+	uint32_t timer_;
 	uint8_t nr_args_;
 	uint8_t flags_;
 	uint16_t reserved_;

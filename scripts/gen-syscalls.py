@@ -28,6 +28,7 @@ WHO = ("any", "self", "-")
 MARKS = {"newfd": "FX_CALL_NEWFD", "closes": "FX_CALL_CLOSES"}
 READY = {"in": "readable", "out": "writable"}
 POST_ARGS = 6
+SHORT_ARGS = 4  # of fx_post_short()
 
 # Unsigned types of 32 bits. The kernel looks at no more than those; passed on as
 # they are they would be widened with zeros, and FLEXSC_RESULT(n) is negative.
@@ -277,17 +278,18 @@ def out_decls(table):
 def out_wrappers(table):
     """call-wrappers.c: the bodies."""
     lines = c_head("Bodies of the typed wrappers; they only widen arguments.")
-    lines += ["#include <flexsc.h>"]
+    lines += ['#include "loop/loop.h"']
     for _, wrappers in table.grouped():
         for wrapper in wrappers:
             args = [wrapper.argument(a) for a in wrapper.args]
-            args += ["0L"] * (POST_ARGS - len(args))
+            short = len(args) <= SHORT_ARGS
+            args += ["0L"] * ((SHORT_ARGS if short else POST_ARGS) - len(args))
             lines.append("")
             lines += c_wrap(f"int flexsc_{wrapper.name}",
                             ["struct flexsc_event *ev", *wrapper.params], ")")
             lines.append("{")
             lines += ["\t" + line for line in c_wrap(
-                "return flexsc_post",
+                "return " + ("fx_post_short" if short else "flexsc_post"),
                 ["ev", wrapper.number(), *args], ");", 80 - 8)]
             lines.append("}")
     return lines

@@ -26,7 +26,6 @@
  * @engine: name of the engine in use, NUL-terminated
  *
  * Written by the owner's thread:
- * @posted: calls posted, chains counted by their calls
  * @completed: calls whose result was delivered
  * @at_once: finished without an entry
  * @parked: waited for a descriptor
@@ -43,7 +42,7 @@
  * @timers: timers that ran
  * @reverified: registrations looked at again after a long wait
  * @stalls: times a round found all syscall threads busy and work waiting
- * @calls: postings by system call number
+ * @calls: postings by system call number, chains counted by their calls
  *
  * Written by the syscall threads, under the lock of their pool:
  * @threads: syscall threads alive
@@ -62,7 +61,6 @@ struct flexsc_counters {
 	char engine[12];
 	uint64_t reserved[4];
 
-	uint64_t posted;
 	uint64_t completed;
 	uint64_t at_once;
 	uint64_t parked;
@@ -79,7 +77,7 @@ struct flexsc_counters {
 	uint64_t timers;
 	uint64_t reverified;
 	uint64_t stalls;
-	uint64_t owner_reserved[7];
+	uint64_t owner_reserved[8];
 
 	uint64_t threads;
 	uint64_t threads_most;

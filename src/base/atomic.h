@@ -38,6 +38,9 @@
 #define fx_cpu_relax() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #endif
 
+/* Ask for a cache line that another core wrote last, before it is needed. */
+#define fx_prefetch(p) __builtin_prefetch(p)
+
 #endif /* FX_MODEL */
 
 #endif /* FX_BASE_ATOMIC_H */

@@ -7,6 +7,22 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+/* Which calls the engine only has to find on the submission ring. */
+static void find_heads(struct fx_owner *owner)
+{
+	const struct fx_engine *engine = owner->engine;
+
+	for (unsigned nr = 0; nr < FX_NR_CALLS; nr++) {
+		const struct fx_call_desc *desc = &fx_call_table[nr];
+		bool ask = !engine->publishes ||
+			   engine->attempts >> desc->call_class & 1 ||
+			   desc->flags & (FX_CALL_SELF | FX_CALL_CLOSES);
+
+		owner->heads[nr] = ask ? (union fx_head){ 0 } :
+					 fx_head(nr, desc->nr_args, 0);
+	}
+}
+
 int fx_owner_init(struct fx_owner *owner,
 		  const struct fx_owner_options *options)
 {
@@ -32,6 +48,8 @@ int fx_owner_init(struct fx_owner *owner,
 			    owner->reason);
 	if (bad)
 		goto free_counters;
+	find_heads(owner);
+	owner->flushed = 0;
 	fx_counters_name(owner->counters, owner->engine->ops->name);
 	return 0;
 
@@ -92,6 +110,17 @@ void fx_owner_closing(struct fx_owner *owner, const struct flexsc_entry *call)
 		engine->ops->closing(engine, (int)fd);
 }
 
+static void fill(struct fx_set *set, uint32_t index,
+		 const struct flexsc_entry *call, uint64_t cookie)
+{
+	union fx_head head = fx_head(call->nr, call->nr_args, call->flags);
+
+	fx_set_fill(set, index, &head, call->args[0], call->args[1],
+		    call->args[2], call->args[3], call->args[4],
+		    call->args[5], cookie);
+	fx_set_entry(set, index)->ret = call->ret;
+}
+
 enum fx_post fx_owner_post(struct fx_owner *owner, struct flexsc_entry *call,
 			   uint64_t cookie, uint32_t *index)
 {
@@ -109,7 +138,7 @@ enum fx_post fx_owner_post(struct fx_owner *owner, struct flexsc_entry *call,
 	*index = fx_set_claim(&owner->set);
 	if (fx_unlikely(*index == FX_NO_ENTRY))
 		return FX_POST_FULL;
-	fx_set_fill(&owner->set, *index, call, cookie);
+	fill(&owner->set, *index, call, cookie);
 	engine->ops->post(engine, index, 1);
 	return FX_POST_TAKEN;
 }
@@ -136,7 +165,7 @@ enum fx_post fx_owner_post_chain(struct fx_owner *owner,
 	struct fx_set *set = &owner->set;
 
 	/* Nothing may have been done if there is no room for all of it. */
-	if (set->max_entries - set->nr_claimed < nr)
+	if (set->max_entries - fx_set_claimed(set) < nr)
 		return FX_POST_FULL;
 	for (unsigned i = 0; i < nr; i++)
 		if (fx_owner_desc(calls[i].nr)->flags & FX_CALL_CLOSES)
@@ -150,7 +179,7 @@ enum fx_post fx_owner_post_chain(struct fx_owner *owner,
 	if (!claim_all(set, indices, nr))
 		fx_bug(__FILE__, __LINE__, "entries were free");
 	for (unsigned i = 0; i < nr; i++)
-		fx_set_fill(set, indices[i], &calls[i], cookies[i]);
+		fill(set, indices[i], &calls[i], cookies[i]);
 	engine->ops->post(engine, indices, nr);
 	return FX_POST_TAKEN;
 }

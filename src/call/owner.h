@@ -15,6 +15,9 @@ struct fx_owner {
 	struct fx_set set;
 	struct fx_engine *engine;
 	struct flexsc_counters *counters;
+	uint64_t flushed; /* submissions that the engine was told of */
+	/* Of calls that only have to be published; others are 0. */
+	union fx_head heads[FX_NR_CALLS];
 	char reason[FX_REASON_SIZE];
 };
 
@@ -38,6 +41,73 @@ enum fx_post {
 	FX_POST_TAKEN, /* the result will be reaped */
 	FX_POST_FULL, /* no entry: nothing happened */
 };
+
+/**
+ * fx_owner_can_publish - is fx_owner_publish() all there is to do?
+ *
+ * If not, or if no entry is free: fx_owner_post().
+ */
+static inline bool fx_owner_can_publish(const struct fx_owner *owner,
+					unsigned nr)
+{
+	return nr < FX_NR_CALLS && fx_load_relaxed(&owner->heads[nr].word) &&
+	       owner->set.nr_free;
+}
+
+/**
+ * fx_owner_publish - post one call, the short way
+ *
+ * Return: its entry.
+ */
+static inline __attribute__((always_inline)) uint32_t
+fx_owner_publish(struct fx_owner *owner, unsigned nr, uint64_t a0, uint64_t a1,
+		 uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,
+		 uint64_t cookie)
+{
+	struct fx_set *set = &owner->set;
+	uint32_t index = set->free[--set->nr_free];
+
+	fx_set_fill(set, index, &owner->heads[nr], a0, a1, a2, a3, a4, a5,
+		    cookie);
+	fx_set_publish(set, index);
+	return index;
+}
+
+/**
+ * fx_owner_reap - take one completion
+ *
+ * Return: false if there is none at present.
+ */
+static inline bool fx_owner_reap(struct fx_owner *owner, struct fx_done *done)
+{
+	/* First: what the owner itself did was begun before a later close. */
+	if (fx_unlikely(owner->engine->local.first)) {
+		*done = fx_local_take(&owner->engine->local, &owner->set);
+		return true;
+	}
+	return fx_set_reap(&owner->set, done);
+}
+
+/* After postings: an engine that sleeps is woken. */
+static inline void fx_owner_flush(struct fx_owner *owner)
+{
+	uint64_t tail = fx_ring_position(&owner->set.sq_tail);
+
+	if (owner->engine->publishes && tail == owner->flushed)
+		return;
+	owner->flushed = tail;
+	owner->engine->ops->flush(owner->engine);
+}
+
+/* A look that costs nothing: is there nothing to do, or to find? */
+static inline bool fx_owner_quiet(struct fx_owner *owner)
+{
+	return fx_ring_position(&owner->set.sq_tail) == owner->flushed &&
+	       !owner->engine->local.first &&
+	       !fx_set_has_completion(&owner->set) &&
+	       (!owner->engine->ops->quiet ||
+		owner->engine->ops->quiet(owner->engine));
+}
 
 /**
  * fx_owner_post - post one call

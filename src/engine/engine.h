@@ -9,14 +9,17 @@
  *   attempt()  may finish it at once, without an entry;
  *   post()     takes entries that the owner has claimed and filled;
  *   flush()    end of a batch of postings;
- *   reap()     hands back what has completed since;
- *   wait()     sleeps until reap() or the descriptor has something.
+ *   work()     carries on with what became ready since;
+ *   wait()     sleeps until there is something to reap, or to work on.
+ * What completes lies in `local` if the owner's thread completed it, else on
+ * the completion ring of the set; the owner takes it from there.
  */
 #ifndef FX_ENGINE_ENGINE_H
 #define FX_ENGINE_ENGINE_H
 
 #include "base/types.h"
 #include "engine/desc.h"
+#include "engine/local.h"
 #include "page/counters.h"
 #include "page/set.h"
 
@@ -83,19 +86,27 @@ struct fx_engine_ops {
 	 */
 	void (*post)(struct fx_engine *engine, const uint32_t *indices,
 		     unsigned nr);
+	/* Needed after postings, and before each wait; see `publishes`. */
 	void (*flush)(struct fx_engine *engine);
 
 	/**
-	 * reap - completions, entries recycled
+	 * quiet - a look that costs nothing: can work() and wait(0) be left
+	 * out? NULL: always.
 	 *
-	 * Return: how many of @out were filled. Fewer than @max: there are no
-	 * more at present.
+	 * The kernel is asked only now and then; the looks in between are
+	 * counted here.
 	 */
-	unsigned (*reap)(struct fx_engine *engine, struct fx_done *out,
-			 unsigned max);
+	bool (*quiet)(struct fx_engine *engine);
 
 	/**
-	 * wait - sleep until there may be something to reap
+	 * work - carry on with what became ready, up to @max calls
+	 *
+	 * NULL: no call is carried out by the owner's thread in this way.
+	 */
+	void (*work)(struct fx_engine *engine, unsigned max);
+
+	/**
+	 * wait - sleep until there may be something to reap or to work on
 	 * @timeout_ns: 0 only looks; FX_NEVER has no limit
 	 *
 	 * May return early, for a signal too. May help with pending work.
@@ -122,14 +133,14 @@ struct fx_engine_ops {
 	/**
 	 * fd - descriptor to wait on instead of wait()
 	 *
-	 * Readable when reap() may have something, after arm().
+	 * Readable when there may be something to do, after arm().
 	 */
 	int (*fd)(struct fx_engine *engine);
 
 	/* Nanoseconds until wait() wants to be called in any case. */
 	uint64_t (*due)(struct fx_engine *engine);
 
-	/* Before sleeping elsewhere; false: there is something to reap. */
+	/* Before sleeping elsewhere; false: there is something to do. */
 	bool (*arm)(struct fx_engine *engine);
 
 	/* Optional; NULL where the owner's thread cannot be lost. */
@@ -141,6 +152,9 @@ struct fx_engine_ops {
 struct fx_engine {
 	const struct fx_engine_ops *ops;
 	uint32_t attempts; /* bits 1 << class: attempt() is worth calling */
+	/* post() is fx_set_publish(), and flush() is for postings only. */
+	bool publishes;
+	struct fx_local local;
 	const struct fx_call_desc *table;
 	struct fx_set *set;
 	struct flexsc_counters *counters;

@@ -27,7 +27,7 @@ static void owner_complete(struct fx_runner *runner, uint32_t index,
 {
 	struct fx_poll *e = fx_container_of(runner, struct fx_poll, runner);
 
-	fx_local_add(&e->local, runner->set, index, ret);
+	fx_local_add(&e->base.local, runner->set, index, ret);
 }
 
 static bool poll_usable(char *reason, size_t size)
@@ -208,7 +208,7 @@ static void poll_post(struct fx_engine *engine, const uint32_t *indices,
 
 	/* So that the results of a chain come in its order. */
 	for (; e->done; e->done--, nr--, indices++)
-		fx_local_add(&e->local, set, indices[0],
+		fx_local_add(&e->base.local, set, indices[0],
 			     fx_set_entry(set, indices[0])->ret);
 	for (unsigned i = 0; i < nr; i++)
 		fx_store_relaxed(&fx_set_entry(set, indices[i])->status,
@@ -222,22 +222,24 @@ static void poll_flush(struct fx_engine *engine)
 	(void)engine; /* every posting was acted on at once */
 }
 
-static unsigned poll_reap(struct fx_engine *engine, struct fx_done *out,
-			  unsigned max)
+static bool poll_quiet(struct fx_engine *engine)
 {
 	struct fx_poll *e = of(engine);
-	unsigned nr;
+
+	return !e->park.active && e->idle_looks++ % IDLE_LOOKS;
+}
+
+static void poll_work(struct fx_engine *engine, unsigned max)
+{
+	struct fx_poll *e = of(engine);
 	uint32_t index;
 
-	/* Retrying is the work here: as much of it as will be reaped. */
 	for (unsigned i = 0; i < max; i++) {
 		index = fx_park_next(&e->park);
 		if (index == FX_NO_ENTRY)
 			break;
 		fx_run(&e->runner, index);
 	}
-	nr = fx_local_reap(&e->local, engine->set, out, max);
-	return nr + fx_set_reap(engine->set, out + nr, max - nr);
 }
 
 static void check_parked(struct fx_poll *e)
@@ -263,9 +265,7 @@ static void poll_wait(struct fx_engine *engine, uint64_t timeout_ns)
 	uint64_t due;
 	int n;
 
-	if (e->local.first || e->park.active)
-		return;
-	if (timeout_ns == 0 && e->idle_looks++ % IDLE_LOOKS)
+	if (e->base.local.first || e->park.active)
 		return;
 	if (timeout_ns) {
 		due = fx_park_due(&e->park);
@@ -336,7 +336,7 @@ static bool poll_arm(struct fx_engine *engine)
 	struct fx_poll *e = of(engine);
 
 	e->idle_looks = 0; /* the next look is asked for */
-	if (e->local.first || e->park.active)
+	if (e->base.local.first || e->park.active)
 		return false;
 	if (!fx_pool_busy(&e->pool))
 		return !fx_set_has_completion(engine->set);
@@ -354,7 +354,8 @@ const struct fx_engine_ops fx_engine_poll = {
 	.attempt_chain = poll_attempt_chain,
 	.post = poll_post,
 	.flush = poll_flush,
-	.reap = poll_reap,
+	.quiet = poll_quiet,
+	.work = poll_work,
 	.wait = poll_wait,
 	.interrupt = poll_interrupt,
 	.cancel = poll_cancel,

@@ -18,7 +18,6 @@ struct fx_poll {
 	struct fx_pool pool;
 	struct fx_cost cost;
 	struct fx_guard guard; /* of the owner's thread */
-	struct fx_local local; /* O */
 	enum fx_try verdict; /* O: of the attempt before a post */
 	uint32_t seq; /* O */
 	unsigned done; /* O: calls of the chain that were done in the attempt */

@@ -269,36 +269,3 @@ void fx_run_over(struct fx_runner *runner, uint32_t index, int64_t ret)
 	if (rest)
 		fx_run(runner, rest - 1);
 }
-
-void fx_local_add(struct fx_local *local, struct fx_set *set, uint32_t index,
-		  int64_t ret)
-{
-	struct flexsc_entry *entry = fx_set_entry(set, index);
-
-	entry->ret = ret;
-	fx_store_relaxed(&entry->status, FLEXSC_DONE);
-	set->beside[index].next = 0;
-	if (local->last)
-		set->beside[local->last - 1].next = index + 1;
-	else
-		local->first = index + 1;
-	local->last = index + 1;
-}
-
-unsigned fx_local_reap(struct fx_local *local, struct fx_set *set,
-		       struct fx_done *out, unsigned max)
-{
-	unsigned nr = 0;
-
-	while (local->first && nr < max) {
-		uint32_t index = local->first - 1;
-
-		local->first = set->beside[index].next;
-		if (!local->first)
-			local->last = 0;
-		out[nr].cookie = set->slots[index].cookie;
-		out[nr++].ret = fx_set_entry(set, index)->ret;
-		fx_set_recycle(set, index);
-	}
-	return nr;
-}

@@ -69,17 +69,4 @@ static inline int64_t fx_run_refused(const struct fx_call_desc *desc)
 	return desc->call_class == FX_CALL_NONE ? -EOPNOTSUPP : -ENOSYS;
 }
 
-/*
- * Completions of the owner's own running: no ring, a list through the
- * entries. Key: O.
- */
-struct fx_local {
-	uint32_t first, last; /* index + 1 */
-};
-
-void fx_local_add(struct fx_local *local, struct fx_set *set, uint32_t index,
-		  int64_t ret);
-unsigned fx_local_reap(struct fx_local *local, struct fx_set *set,
-		       struct fx_done *out, unsigned max);
-
 #endif /* FX_ENGINE_RUN_H */

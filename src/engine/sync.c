@@ -49,7 +49,6 @@ struct sync_fd {
 /* Key: O. */
 struct sync_engine {
 	struct fx_engine base;
-	struct fx_local local;
 	uint32_t first[NR_LISTS], last[NR_LISTS]; /* index + 1 */
 	uint32_t nr_waiting;
 	uint32_t nr_timed; /* waiting with a time-out of the socket's own */
@@ -337,7 +336,7 @@ static void over(struct sync_engine *e, uint32_t index)
 		for (uint32_t i = rest; i; i = beside(e, i - 1)->chain)
 			fx_chain_tell(fx_set_entry(set, i - 1), distance++,
 				      call->ret);
-		fx_local_add(&e->local, set, index, call->ret);
+		fx_local_add(&e->base.local, set, index, call->ret);
 		if (!rest)
 			return;
 		index = rest - 1;
@@ -461,7 +460,7 @@ static void try_ready(struct sync_engine *e)
 		next = i == last ? 0 : beside(e, i - 1)->next;
 		if (!(rec->ready & bit))
 			continue;
-		if (e->local.first && is_risky(call)) {
+		if (e->base.local.first && is_risky(call)) {
 			e->ready = true; /* next time */
 			continue;
 		}
@@ -542,9 +541,6 @@ static void sync_post(struct fx_engine *engine, const uint32_t *indices,
 
 	e->verdict = FX_TRY_DONE;
 	e->idle_looks = 0;
-	for (unsigned i = 0; i < nr; i++)
-		fx_store_relaxed(&fx_set_entry(engine->set, indices[i])->status,
-				 FLEXSC_SUBMITTED);
 	fx_run_link(engine->set, indices, nr);
 	if (nr > 1 || verdict == FX_TRY_DONE) /* not tried yet */
 		verdict = try_call(e, fx_set_entry(engine->set, indices[0]));
@@ -559,14 +555,19 @@ static void sync_flush(struct fx_engine *engine)
 	(void)engine; /* every posting was acted on at once */
 }
 
-static unsigned sync_reap(struct fx_engine *engine, struct fx_done *out,
-			  unsigned max)
+static bool sync_quiet(struct fx_engine *engine)
 {
 	struct sync_engine *e = of(engine);
 
-	if (e->ready)
-		try_ready(e);
-	return fx_local_reap(&e->local, engine->set, out, max);
+	return !e->ready && !e->first[LIST_BLOCKING] &&
+	       e->idle_looks++ % IDLE_LOOKS;
+}
+
+static void sync_work(struct fx_engine *engine, unsigned max)
+{
+	(void)max; /* one look's worth of descriptors */
+	if (of(engine)->ready)
+		try_ready(of(engine));
 }
 
 static uint64_t sync_due(struct fx_engine *engine)
@@ -593,10 +594,7 @@ static void sync_wait(struct fx_engine *engine, uint64_t timeout_ns)
 	struct sync_engine *e = of(engine);
 	uint64_t due;
 
-	if (e->local.first || e->ready)
-		return;
-	if (timeout_ns == 0 && !e->first[LIST_BLOCKING] &&
-	    e->idle_looks++ % IDLE_LOOKS)
+	if (e->base.local.first || e->ready)
 		return;
 	due = sync_due(engine);
 	if (due < timeout_ns)
@@ -674,7 +672,7 @@ static bool sync_arm(struct fx_engine *engine)
 	struct sync_engine *e = of(engine);
 
 	e->idle_looks = 0; /* the next look is asked for */
-	if (e->local.first || e->ready || e->first[LIST_BLOCKING])
+	if (e->base.local.first || e->ready || e->first[LIST_BLOCKING])
 		return false;
 	for (uint32_t i = e->first[LIST_WAITING]; i;
 	     i = beside(e, i - 1)->next) {
@@ -696,7 +694,8 @@ const struct fx_engine_ops fx_engine_sync = {
 	.attempt = sync_attempt,
 	.post = sync_post,
 	.flush = sync_flush,
-	.reap = sync_reap,
+	.quiet = sync_quiet,
+	.work = sync_work,
 	.wait = sync_wait,
 	.interrupt = sync_interrupt,
 	.cancel = sync_cancel,

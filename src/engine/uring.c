@@ -561,11 +561,18 @@ static void uring_flush(struct fx_engine *engine)
 	submit(of(engine));
 }
 
-static unsigned uring_reap(struct fx_engine *engine, struct fx_done *out,
-			   unsigned max)
+static bool uring_quiet(struct fx_engine *engine)
+{
+	struct uring_engine *e = of(engine);
+
+	return !io_uring_sq_ready(&e->ring) && !e->cancels_due &&
+	       !has_result(e) && fx_engine_poll.quiet(engine);
+}
+
+static void uring_work(struct fx_engine *engine, unsigned max)
 {
 	collect(of(engine));
-	return fx_engine_poll.reap(engine, out, max);
+	fx_engine_poll.work(engine, max);
 }
 
 static void uring_wait(struct fx_engine *engine, uint64_t timeout_ns)
@@ -652,7 +659,8 @@ const struct fx_engine_ops fx_engine_uring = {
 	.attempt_chain = uring_attempt_chain,
 	.post = uring_post,
 	.flush = uring_flush,
-	.reap = uring_reap,
+	.quiet = uring_quiet,
+	.work = uring_work,
 	.wait = uring_wait,
 	.interrupt = uring_interrupt,
 	.cancel = uring_cancel,

@@ -56,8 +56,6 @@ struct uthread_engine {
 	/* Owner. */
 	struct fx_runner runner __attribute__((aligned(FX_CACHE_LINE)));
 	struct fx_worker_view view;
-	struct fx_local local;
-	uint32_t looks; /* empty, in a row */
 
 	/* Core thread. */
 	struct fx_runner core_runner __attribute__((aligned(FX_CACHE_LINE)));
@@ -76,7 +74,7 @@ static void owner_complete(struct fx_runner *runner, uint32_t index,
 	struct uthread_engine *e =
 		fx_container_of(runner, struct uthread_engine, runner);
 
-	fx_local_add(&e->local, runner->set, index, ret);
+	fx_local_add(&e->base.local, runner->set, index, ret);
 }
 
 /*
@@ -324,6 +322,7 @@ static int uthread_new(struct fx_engine **engine,
 	fx_engine_setup(&e->base, &fx_engine_uthread, config);
 	/* Everything else is worth leaving to the core thread. */
 	e->base.attempts = 1u << FX_CALL_NONE | 1u << FX_CALL_ABSENT;
+	e->base.publishes = true;
 	e->core_eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (e->core_eventfd < 0) {
 		bad = -EMFILE;
@@ -412,22 +411,10 @@ static void uthread_flush(struct fx_engine *engine)
 		fx_park_poke(&of(engine)->park);
 }
 
-static unsigned uthread_reap(struct fx_engine *engine, struct fx_done *out,
-			     unsigned max)
-{
-	struct uthread_engine *e = of(engine);
-	unsigned nr = 0;
-
-	/* First: what the owner itself did was begun before a later close. */
-	if (fx_unlikely(e->local.first))
-		nr = fx_local_reap(&e->local, engine->set, out, max);
-	return nr + fx_set_reap(engine->set, out + nr, max - nr);
-}
-
 /* Anything to reap, before or while polling for it? */
 static bool has_result(struct uthread_engine *e)
 {
-	return e->local.first || fx_set_has_completion(e->base.set);
+	return e->base.local.first || fx_set_has_completion(e->base.set);
 }
 
 /*
@@ -579,7 +566,7 @@ static bool uthread_arm(struct fx_engine *engine)
 
 	fx_arch_syscall(SYS_read, engine->set->owner_eventfd, (long)&n,
 			sizeof(n), 0, 0, 0);
-	return !of(engine)->local.first && fx_set_owner_sleep(engine->set);
+	return !engine->local.first && fx_set_owner_sleep(engine->set);
 }
 
 const struct fx_engine_ops fx_engine_uthread = {
@@ -592,7 +579,6 @@ const struct fx_engine_ops fx_engine_uthread = {
 	.attempt = uthread_attempt,
 	.post = uthread_post,
 	.flush = uthread_flush,
-	.reap = uthread_reap,
 	.wait = uthread_wait,
 	.interrupt = uthread_interrupt,
 	.cancel = uthread_cancel,

@@ -38,7 +38,7 @@ int flexsc_cancel(struct flexsc_event *ev)
 		struct flexsc_loop *loop = ev->loop_;
 
 		fx_count(loop->owner.counters, cancelled);
-		if (loop->armed)
+		if (loop->mode & FX_LOOP_ARMED)
 			fx_loop_nudge(loop);
 	}
 	return bad;
@@ -55,9 +55,9 @@ void flexsc_forget(int fd)
 {
 	struct flexsc_loop *loop = fx_loop_current;
 
-	if (!loop || loop->broken)
+	if (!loop || loop->mode & FX_LOOP_BROKEN)
 		return;
 	loop->owner.engine->ops->closing(loop->owner.engine, fd);
-	if (loop->armed)
+	if (loop->mode & FX_LOOP_ARMED)
 		fx_loop_nudge(loop);
 }

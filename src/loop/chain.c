@@ -58,9 +58,9 @@ int flexsc_chain_begin(void)
 
 	if (!loop)
 		return -EINVAL;
-	if (loop->collect.active)
+	if (loop->mode & FX_LOOP_COLLECTING)
 		return -EBUSY;
-	loop->collect.active = true;
+	loop->mode |= FX_LOOP_COLLECTING;
 	loop->collect.always = false;
 	loop->collect.bad = 0;
 	loop->collect.nr = 0;
@@ -71,7 +71,7 @@ int flexsc_chain_finally(void)
 {
 	struct flexsc_loop *loop = fx_loop_current;
 
-	if (!loop || !loop->collect.active)
+	if (!loop || !(loop->mode & FX_LOOP_COLLECTING))
 		return -EINVAL;
 	loop->collect.always = true;
 	return 0;
@@ -117,7 +117,7 @@ static void chain_done(struct flexsc_loop *loop, struct fx_collect *c)
 	for (unsigned i = 0; i < c->nr; i++) {
 		if (!c->events[i])
 			continue;
-		loop->outstanding++;
+		loop->waiting++;
 		fx_loop_ready(loop, c->events[i], c->calls[i].ret);
 	}
 }
@@ -125,15 +125,11 @@ static void chain_done(struct flexsc_loop *loop, struct fx_collect *c)
 static void chain_taken(struct flexsc_loop *loop, struct fx_collect *c,
 			const uint32_t *indices)
 {
-	loop->outstanding += c->nr;
-	for (unsigned i = 0; i < c->nr; i++) {
-		if (!c->events[i])
-			continue;
-		c->events[i]->index_ = indices[i];
-		c->events[i]->state_ = FX_EVENT_POSTED;
-	}
-	if (loop->armed) {
-		loop->owner.engine->ops->flush(loop->owner.engine);
+	for (unsigned i = 0; i < c->nr; i++)
+		if (c->events[i])
+			fx_event_posted(c->events[i], indices[i]);
+	if (loop->mode & FX_LOOP_ARMED) {
+		fx_owner_flush(&loop->owner);
 		fx_loop_nudge(loop);
 	}
 }
@@ -145,10 +141,10 @@ int flexsc_chain_end(void)
 	uint64_t cookies[FLEXSC_CHAIN_MAX];
 	uint32_t indices[FLEXSC_CHAIN_MAX];
 
-	if (!loop || !loop->collect.active)
+	if (!loop || !(loop->mode & FX_LOOP_COLLECTING))
 		return -EINVAL;
 	c = &loop->collect;
-	c->active = false;
+	loop->mode &= ~(unsigned)FX_LOOP_COLLECTING;
 	if (!c->bad)
 		c->bad = start_timeouts(loop, c);
 	if (c->bad)
@@ -171,7 +167,6 @@ int flexsc_chain_end(void)
 		chain_taken(loop, c, indices);
 		break;
 	}
-	fx_count_add(loop->owner.counters, posted, c->nr);
 	for (unsigned i = 0; i < c->nr; i++)
 		fx_count(loop->owner.counters, calls[c->calls[i].nr]);
 	return 0;

@@ -17,7 +17,8 @@
 
 void fx_loop_nudge(struct flexsc_loop *loop)
 {
-	loop->armed = false; /* once is enough until the next round */
+	/* Once is enough until the next round. */
+	loop->mode &= ~(unsigned)FX_LOOP_ARMED;
 	eventfd_write(loop->nudge_fd, 1);
 }
 
@@ -25,7 +26,7 @@ void fx_loop_disarm(struct flexsc_loop *loop)
 {
 	eventfd_t n;
 
-	loop->armed = false;
+	loop->mode &= ~(unsigned)FX_LOOP_ARMED;
 	eventfd_read(loop->nudge_fd, &n);
 }
 
@@ -51,9 +52,9 @@ void fx_loop_arm(struct flexsc_loop *loop)
 	eventfd_t n;
 
 	eventfd_read(loop->nudge_fd, &n);
-	engine->ops->flush(engine);
+	fx_owner_flush(&loop->owner);
 	set_timer(loop);
-	loop->armed = true;
+	loop->mode |= FX_LOOP_ARMED;
 	if (loop->ready.first || fx_load_relaxed(&loop->interrupted) ||
 	    !engine->ops->arm(engine))
 		fx_loop_nudge(loop);
@@ -87,7 +88,7 @@ int flexsc_loop_fd(struct flexsc_loop *loop)
 		errno = saved;
 		return bad;
 	}
-	if (!loop->running)
+	if (!(loop->mode & FX_LOOP_RUNNING))
 		fx_loop_arm(loop);
 	errno = saved;
 	return loop->outer_fd;
@@ -102,5 +103,5 @@ void fx_loop_embed_fini(struct flexsc_loop *loop)
 			close(*fds[i]);
 		*fds[i] = -1;
 	}
-	loop->armed = false;
+	loop->mode &= ~(unsigned)FX_LOOP_ARMED;
 }

@@ -44,7 +44,7 @@ static void forget_events(struct flexsc_loop *loop)
 		struct flexsc_event *ev =
 			(struct flexsc_event *)(uintptr_t)set->slots[i].cookie;
 
-		if (set->slots[i].pending && ev)
+		if (ev)
 			ev->state_ = FX_EVENT_IDLE;
 	}
 	forget_list(&loop->ready);
@@ -53,18 +53,21 @@ static void forget_events(struct flexsc_loop *loop)
 		ev->state_ = FX_EVENT_IDLE;
 	loop->sent = NULL;
 	loop->interrupted = 0;
-	loop->outstanding = 0;
+	loop->waiting = 0;
 }
 
 static void rebuild(struct flexsc_loop *loop)
 {
 	bool embedded = loop->outer_fd >= 0;
 
+	if (loop->mode & FX_LOOP_BROKEN)
+		return;
 	forget_events(loop);
 	fx_loop_embed_fini(loop);
 	fx_owner_abandon(&loop->owner);
-	loop->broken = fx_owner_init(&loop->owner, &loop->options) != 0;
-	if (embedded && !loop->broken)
+	if (fx_owner_init(&loop->owner, &loop->options))
+		loop->mode |= FX_LOOP_BROKEN;
+	if (embedded && !(loop->mode & FX_LOOP_BROKEN))
 		flexsc_loop_fd(loop);
 }
 

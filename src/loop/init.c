@@ -86,14 +86,14 @@ int flexsc_loop_free(struct flexsc_loop *loop)
 {
 	int saved = errno;
 
-	if (loop->running || loop->outstanding ||
+	if (loop->mode & FX_LOOP_RUNNING || fx_loop_outstanding(loop) ||
 	    fx_load_acquire(&loop->sent))
 		return -EBUSY;
 	fx_loop_unregister(loop);
 	if (fx_loop_current == loop)
 		fx_loop_current = NULL;
 	fx_loop_embed_fini(loop);
-	if (!loop->broken)
+	if (!(loop->mode & FX_LOOP_BROKEN))
 		fx_owner_fini(&loop->owner);
 	fx_timers_fini(&loop->timers);
 	free(loop);
@@ -104,11 +104,10 @@ int flexsc_loop_free(struct flexsc_loop *loop)
 static void cancel_posted(struct flexsc_loop *loop)
 {
 	struct fx_engine *engine = loop->owner.engine;
-	struct fx_set *set = &loop->owner.set;
 
-	for (uint32_t i = 0; i < set->nr_entries; i++)
-		if (set->slots[i].pending && !set->slots[i].cancelled)
-			engine->ops->cancel(engine, i);
+	/* Asked of one that is free or complete, it does nothing. */
+	for (uint32_t i = 0; i < loop->owner.set.nr_entries; i++)
+		engine->ops->cancel(engine, i);
 	while (loop->queued.first)
 		flexsc_cancel(loop->queued.first);
 	while (!fx_timers_empty(&loop->timers)) {
@@ -123,9 +122,9 @@ static void cancel_posted(struct flexsc_loop *loop)
 
 int flexsc_loop_shutdown(struct flexsc_loop *loop)
 {
-	if (loop->running)
+	if (loop->mode & FX_LOOP_RUNNING)
 		return -EBUSY;
-	while (loop->outstanding || fx_load_acquire(&loop->sent)) {
+	while (fx_loop_outstanding(loop) || fx_load_acquire(&loop->sent)) {
 		cancel_posted(loop);
 		/* Not for ever: handlers may have posted more meanwhile. */
 		flexsc_loop_poll(loop, FX_NS_PER_MS);
@@ -135,7 +134,8 @@ int flexsc_loop_shutdown(struct flexsc_loop *loop)
 
 const char *flexsc_loop_engine(const struct flexsc_loop *loop)
 {
-	return loop->broken ? "none" : loop->owner.engine->ops->name;
+	return loop->mode & FX_LOOP_BROKEN ? "none" :
+					     loop->owner.engine->ops->name;
 }
 
 const char *flexsc_loop_engine_reason(const struct flexsc_loop *loop)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Rounds: results become calls of handlers (libflexsc-atc11.txt, section 4).
- * A round calls the handlers of what was ready when it began and of one batch
- * from the engine, then the timers that are due; what handlers post meanwhile
- * waits for the next round, so nothing starves. The kernel is asked only when
+ * A round calls the handlers of one batch from the engine, of what was ready
+ * when it began, then the timers that are due. What handlers post meanwhile
+ * may be in that batch, which is bounded, so nothing starves. The kernel is asked only when
  * a round found nothing to do, or after some that did.
  */
 #include "loop/loop.h"
@@ -33,9 +33,11 @@ static unsigned run_ready(struct flexsc_loop *loop)
 	struct flexsc_event *ev;
 	unsigned nr = 0;
 
+	if (fx_likely(!now.first))
+		return 0;
 	loop->ready = (struct fx_event_list){ NULL, NULL };
 	while ((ev = fx_event_list_pop(&now))) {
-		loop->outstanding--;
+		loop->waiting--;
 		deliver(loop, ev);
 		nr++;
 	}
@@ -46,24 +48,26 @@ static unsigned run_ready(struct flexsc_loop *loop)
 static unsigned run_reaped(struct flexsc_loop *loop)
 {
 	struct fx_engine *engine = loop->owner.engine;
-	struct fx_done done[BATCH];
-	unsigned nr = engine->ops->reap(engine, done, BATCH);
+	struct fx_done done;
+	unsigned nr = 0;
 
+	if (engine->ops->work)
+		engine->ops->work(engine, BATCH);
+	while (nr < BATCH && fx_owner_reap(&loop->owner, &done)) {
+		struct flexsc_event *ev =
+			(struct flexsc_event *)(uintptr_t)done.cookie;
+
+		nr++;
+		if (!ev)
+			continue;
+		ev->ret = done.ret;
+		deliver(loop, ev);
+	}
 	if (!nr)
 		return 0;
-	loop->outstanding -= nr;
 	fx_count(loop->owner.counters, batches);
 	fx_count_add(loop->owner.counters, batch_calls, nr);
 	fx_count_add(loop->owner.counters, completed, nr);
-	for (unsigned i = 0; i < nr; i++) {
-		struct flexsc_event *ev =
-			(struct flexsc_event *)(uintptr_t)done[i].cookie;
-
-		if (!ev)
-			continue;
-		ev->ret = done[i].ret;
-		deliver(loop, ev);
-	}
 	return nr;
 }
 
@@ -82,7 +86,7 @@ static unsigned run_timers(struct flexsc_loop *loop)
 			fx_loop_time_out(loop, ev);
 			continue;
 		}
-		loop->outstanding--;
+		loop->waiting--;
 		ev->ret = 0;
 		deliver(loop, ev);
 	}
@@ -125,29 +129,50 @@ static unsigned run_round(struct flexsc_loop *loop, int64_t timeout_ns)
 	struct fx_engine *engine = loop->owner.engine;
 	unsigned nr;
 
-	engine->ops->flush(engine);
+	fx_owner_flush(&loop->owner);
 	nr = run_once(loop);
 	if (nr && ++loop->busy_rounds < BUSY_ROUNDS)
 		return nr;
 	loop->busy_rounds = 0;
-	engine->ops->flush(engine);
+	fx_owner_flush(&loop->owner);
 	engine->ops->wait(engine, nr ? 0 : wait_for(loop, timeout_ns));
 	return nr ? nr : run_once(loop);
+}
+
+/* Nothing happened since the last round, as far as can be told for free. */
+static bool quiet(struct flexsc_loop *loop)
+{
+	return !(loop->mode | fx_load_relaxed(&loop->interrupted)) &&
+	       !loop->ready.first && !loop->queued.first &&
+	       loop->outer_fd < 0 && fx_owner_quiet(&loop->owner);
+}
+
+static unsigned run_timers_only(struct flexsc_loop *loop)
+{
+	unsigned nr;
+
+	loop->mode |= FX_LOOP_RUNNING;
+	nr = run_timers(loop);
+	loop->mode &= ~(unsigned)FX_LOOP_RUNNING;
+	return nr;
 }
 
 int flexsc_loop_poll(struct flexsc_loop *loop, int64_t timeout_ns)
 {
 	unsigned nr;
 
-	if (loop->running)
+	if (timeout_ns == 0 && quiet(loop))
+		return fx_timers_empty(&loop->timers) ?
+			       0 : (int)run_timers_only(loop);
+	if (loop->mode & FX_LOOP_RUNNING)
 		return -EBUSY;
-	if (loop->broken)
+	if (loop->mode & FX_LOOP_BROKEN)
 		return -ENOMEM;
-	loop->running = true;
-	if (loop->armed)
+	loop->mode |= FX_LOOP_RUNNING;
+	if (loop->mode & FX_LOOP_ARMED)
 		fx_loop_disarm(loop);
 	nr = run_round(loop, timeout_ns);
-	loop->running = false;
+	loop->mode &= ~(unsigned)FX_LOOP_RUNNING;
 	if (loop->outer_fd >= 0)
 		fx_loop_arm(loop);
 	return (int)nr;
@@ -155,9 +180,9 @@ int flexsc_loop_poll(struct flexsc_loop *loop, int64_t timeout_ns)
 
 int flexsc_loop_run(struct flexsc_loop *loop)
 {
-	if (loop->running)
+	if (loop->mode & FX_LOOP_RUNNING)
 		return -EBUSY;
-	while (loop->outstanding || fx_load_acquire(&loop->sent)) {
+	while (fx_loop_outstanding(loop) || fx_load_acquire(&loop->sent)) {
 		int nr = flexsc_loop_poll(loop, -1);
 
 		if (nr < 0)
@@ -172,5 +197,5 @@ int flexsc_loop_run(struct flexsc_loop *loop)
 
 size_t flexsc_loop_outstanding(const struct flexsc_loop *loop)
 {
-	return loop->outstanding;
+	return fx_loop_outstanding(loop);
 }

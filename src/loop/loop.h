@@ -13,6 +13,7 @@
 
 #include <flexsc.h>
 #include <pthread.h>
+#include <string.h>
 
 enum fx_event_state {
 	FX_EVENT_IDLE = 0,
@@ -28,6 +29,14 @@ enum fx_event_state {
 #define FX_EVENT_TIMED_OUT 0x100
 #define FX_EVENT_STATE(ev) ((enum fx_event_state)((ev)->state_ & 0xff))
 
+/* What is not so in a loop at rest between rounds. */
+enum fx_loop_mode {
+	FX_LOOP_RUNNING = 1, /* inside a round */
+	FX_LOOP_COLLECTING = 2, /* between chain_begin and chain_end */
+	FX_LOOP_ARMED = 4, /* embedded, and asleep in the outer loop */
+	FX_LOOP_BROKEN = 8, /* could not be rebuilt after fork */
+};
+
 struct fx_event_list {
 	struct flexsc_event *first;
 	struct flexsc_event *last;
@@ -35,7 +44,7 @@ struct fx_event_list {
 
 /* The chain being collected. */
 struct fx_collect {
-	bool active, always;
+	bool always;
 	int bad;
 	unsigned nr;
 	struct flexsc_entry calls[FLEXSC_CHAIN_MAX];
@@ -47,17 +56,15 @@ struct flexsc_loop {
 	struct fx_event_list ready; /* O */
 	struct fx_event_list queued; /* O */
 	struct fx_timers timers; /* O */
-	size_t outstanding; /* O */
+	size_t waiting; /* O: events outstanding without an entry */
 	unsigned busy_rounds; /* O: rounds since the kernel was asked */
-	bool running; /* O: inside a round */
-	bool armed; /* O: embedded, and asleep in the outer loop */
+	unsigned mode; /* O: enum fx_loop_mode */
 	int outer_fd, timer_fd, nudge_fd; /* O: embedding, or -1 */
 	struct fx_collect collect; /* O */
 	struct flexsc_event *sent; /* A: stack from other threads */
 	uint32_t interrupted; /* A: an interrupt is on its way */
 	uint32_t stop; /* A */
 	pthread_t thread; /* O: whose loop it is */
-	bool broken; /* O: could not be rebuilt after fork */
 	struct fx_owner_options options;
 	char engine_name[16];
 	struct flexsc_loop *next; /* registry, for fork */
@@ -91,7 +98,29 @@ static inline struct flexsc_event *fx_event_list_pop(struct fx_event_list *list)
 
 bool fx_event_list_remove(struct fx_event_list *list, struct flexsc_event *ev);
 
+/* The event waits for an entry: state and index are stored as one. */
+static inline void fx_event_posted(struct flexsc_event *ev, uint32_t index)
+{
+	const struct {
+		uint32_t index;
+		uint16_t state, nr;
+	} both = { index, FX_EVENT_POSTED, 0 };
+
+	_Static_assert(offsetof(struct flexsc_event, state_) ==
+			       offsetof(struct flexsc_event, index_) + 4,
+		       "index and state are neighbours");
+	memcpy(&ev->index_, &both, sizeof(both));
+}
+
+static inline size_t fx_loop_outstanding(const struct flexsc_loop *loop)
+{
+	return fx_set_claimed(&loop->owner.set) + loop->waiting;
+}
+
 /* loop/post.c */
+/* flexsc_post() of a call with four arguments at most (call-wrappers.c). */
+int fx_post_short(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
+		  long a2, long a3);
 /* The result is known: the next round calls the handler. */
 void fx_loop_ready(struct flexsc_loop *loop, struct flexsc_event *ev,
 		   int64_t ret);

@@ -18,7 +18,7 @@ void fx_loop_ready(struct flexsc_loop *loop, struct flexsc_event *ev,
 	ev->state_ = (uint16_t)((ev->state_ & FX_EVENT_TIMED_OUT) |
 				FX_EVENT_READY);
 	fx_event_list_add(&loop->ready, ev);
-	if (loop->armed)
+	if (loop->mode & FX_LOOP_ARMED)
 		fx_loop_nudge(loop);
 }
 
@@ -86,19 +86,16 @@ static int post(struct flexsc_loop *loop, struct flexsc_event *ev,
 			      &index)) {
 	case FX_POST_DONE:
 		if (ev) {
-			loop->outstanding++;
+			loop->waiting++;
 			fx_loop_ready(loop, ev, call->ret);
 		}
 		return 0;
 	case FX_POST_TAKEN:
-		loop->outstanding++;
-		if (ev) {
-			ev->index_ = index;
-			ev->state_ = FX_EVENT_POSTED;
-		}
+		if (ev)
+			fx_event_posted(ev, index);
 		/* The outer loop sleeps: nobody else would start it. */
-		if (fx_unlikely(loop->armed)) {
-			loop->owner.engine->ops->flush(loop->owner.engine);
+		if (fx_unlikely(loop->mode & FX_LOOP_ARMED)) {
+			fx_owner_flush(&loop->owner);
 			fx_loop_nudge(loop);
 		}
 		return 0;
@@ -107,56 +104,103 @@ static int post(struct flexsc_loop *loop, struct flexsc_event *ev,
 	}
 	if (!ev)
 		return post_unwanted(call);
-	loop->outstanding++;
+	loop->waiting++;
 	queue(loop, ev, call);
 	return 0;
 }
 
-int flexsc_post(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
-		long a2, long a3, long a4, long a5)
+/* What flexsc_post() does not do itself. */
+static int __attribute__((noinline))
+post_in_full(struct flexsc_event *ev, unsigned int nr, const __u64 *args)
 {
 	struct flexsc_loop *loop = fx_loop_current;
-	struct flexsc_entry call;
+	struct flexsc_entry call = { .flags = 0 };
 	int bad;
 
-	if (fx_unlikely(!loop))
+	if (!loop)
 		return -EINVAL;
-	if (fx_unlikely(loop->broken))
+	if (loop->mode & FX_LOOP_BROKEN)
 		return -ENOMEM;
 	if (ev) {
-		if (fx_unlikely(ev->state_)) {
-			if (loop->collect.active && !loop->collect.bad)
+		if (ev->state_) {
+			if (loop->mode & FX_LOOP_COLLECTING &&
+			    !loop->collect.bad)
 				loop->collect.bad = -EBUSY;
 			return -EBUSY;
 		}
 		ev->loop_ = loop;
 	}
-	if (fx_unlikely(nr >= FX_NR_CALLS))
+	if (nr >= FX_NR_CALLS)
 		nr = FX_NR_CALLS - 1; /* does not exist either */
 	call.nr = (uint16_t)nr;
 	call.nr_args = fx_call_table[nr].nr_args;
-	call.flags = 0;
-	call.args[0] = (uint64_t)a0;
-	call.args[1] = (uint64_t)a1;
-	call.args[2] = (uint64_t)a2;
-	call.args[3] = (uint64_t)a3;
-	call.args[4] = (uint64_t)a4;
-	call.args[5] = (uint64_t)a5;
-	call.ret = 0;
-	if (fx_unlikely(loop->collect.active))
+	memcpy(call.args, args, sizeof(call.args));
+	if (loop->mode & FX_LOOP_COLLECTING)
 		return fx_loop_collect(loop, ev, &call);
 
-	if (ev && fx_unlikely(ev->timeout_ns)) {
+	if (ev && ev->timeout_ns) {
 		bad = start_timeout(loop, ev);
 		if (bad)
 			return bad;
 	}
-	fx_count(loop->owner.counters, posted);
 	fx_count(loop->owner.counters, calls[nr]);
 	bad = post(loop, ev, &call);
 	if (fx_unlikely(bad) && ev && ev->timer_)
 		fx_timers_remove(&loop->timers, ev);
 	return bad;
+}
+
+/*
+ * The usual case goes straight through: it is paid for every call. Most calls
+ * have four arguments at most, and then nothing is on the stack, whose stores
+ * would wait in one queue with those to the entry.
+ */
+static inline __attribute__((always_inline)) int
+post_straight(struct flexsc_event *ev, unsigned int nr, __u64 a0, __u64 a1,
+	      __u64 a2, __u64 a3, __u64 a4, __u64 a5)
+{
+	struct flexsc_loop *loop = fx_loop_current;
+	uint32_t index;
+
+	if (fx_unlikely(!loop || loop->mode & ~(unsigned)FX_LOOP_RUNNING ||
+			!fx_owner_can_publish(&loop->owner, nr)) ||
+	    (ev && fx_unlikely(ev->state_ || ev->timeout_ns))) {
+		const __u64 args[6] = { a0, a1, a2, a3, a4, a5 };
+
+		return post_in_full(ev, nr, args);
+	}
+	index = fx_owner_publish(&loop->owner, nr, a0, a1, a2, a3, a4, a5,
+				 (uint64_t)(uintptr_t)ev);
+	fx_count(loop->owner.counters, calls[nr]);
+	if (ev) {
+		ev->loop_ = loop;
+		fx_event_posted(ev, index);
+	}
+	return 0;
+}
+
+int fx_post_short(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
+		  long a2, long a3)
+{
+	return post_straight(ev, nr, (__u64)a0, (__u64)a1, (__u64)a2,
+			     (__u64)a3, 0, 0);
+}
+
+static __attribute__((noinline)) int post_long(struct flexsc_event *ev,
+					       unsigned int nr, long a0,
+					       long a1, long a2, long a3,
+					       long a4, long a5)
+{
+	return post_straight(ev, nr, (__u64)a0, (__u64)a1, (__u64)a2,
+			     (__u64)a3, (__u64)a4, (__u64)a5);
+}
+
+int flexsc_post(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
+		long a2, long a3, long a4, long a5)
+{
+	return fx_owner_desc(nr)->nr_args <= 4 ?
+		       fx_post_short(ev, nr, a0, a1, a2, a3) :
+		       post_long(ev, nr, a0, a1, a2, a3, a4, a5);
 }
 
 void fx_loop_unqueue(struct flexsc_loop *loop)
@@ -174,7 +218,8 @@ void fx_loop_unqueue(struct flexsc_loop *loop)
 
 		for (unsigned i = 0; i < 6; i++)
 			call.args[i] = ev->args_[i];
-		if (loop->owner.set.nr_claimed >= loop->owner.set.max_entries)
+		if (fx_set_claimed(&loop->owner.set) >=
+		    loop->owner.set.max_entries)
 			return;
 		fx_event_list_pop(&loop->queued);
 		switch (fx_owner_post(&loop->owner, &call,
@@ -183,8 +228,8 @@ void fx_loop_unqueue(struct flexsc_loop *loop)
 			fx_loop_ready(loop, ev, call.ret);
 			break;
 		case FX_POST_TAKEN:
-			ev->index_ = index;
-			ev->state_ = FX_EVENT_POSTED;
+			loop->waiting--;
+			fx_event_posted(ev, index);
 			break;
 		case FX_POST_FULL:
 			fx_bug(__FILE__, __LINE__, "an entry was free");
@@ -209,8 +254,8 @@ int flexsc_timer(struct flexsc_event *ev, uint64_t after_ns)
 		return bad;
 	ev->loop_ = loop;
 	ev->state_ = FX_EVENT_TIMER;
-	loop->outstanding++;
-	if (loop->armed)
+	loop->waiting++;
+	if (loop->mode & FX_LOOP_ARMED)
 		fx_loop_nudge(loop);
 	return 0;
 }

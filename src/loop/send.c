@@ -47,7 +47,7 @@ void fx_loop_receive(struct flexsc_loop *loop)
 		struct flexsc_event *ev = in_order;
 
 		in_order = ev->next_;
-		loop->outstanding++;
+		loop->waiting++;
 		fx_loop_ready(loop, ev, 0);
 	}
 }

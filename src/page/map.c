@@ -54,7 +54,7 @@ static void header_init(struct flexsc_set *shared, uint32_t max_entries)
 			    page_align(slots * sizeof(uint32_t));
 	shared->entries_offset =
 		shared->cq_offset +
-		page_align(slots * sizeof(struct flexsc_completion));
+		page_align(slots * sizeof(uint64_t));
 	memset(shared->sq_start, 0xff, sizeof(shared->sq_start));
 	memset(shared->cq_start, 0xff, sizeof(shared->cq_start));
 	shared->sq_start[0] = shared->cq_start[0] = 0;
@@ -76,7 +76,8 @@ int fx_set_init(struct fx_set *set, uint32_t max_entries)
 	set->map_size = layout.entries_offset +
 			(size_t)limit * FLEXSC_ENTRY_SIZE;
 	set->beside_size = page_align(limit * sizeof(struct fx_beside));
-	set->slots_size = page_align(limit * sizeof(struct fx_slot));
+	set->slots_size = page_align(
+		limit * (sizeof(struct fx_slot) + sizeof(uint32_t)));
 
 	base = map(set->map_size, false);
 	if (!base)
@@ -94,12 +95,12 @@ int fx_set_init(struct fx_set *set, uint32_t max_entries)
 	set->shared = (struct flexsc_set *)base;
 	memcpy(set->shared, &layout, sizeof(layout));
 	set->sq = (uint32_t *)(base + layout.sq_offset);
-	set->cq = (struct flexsc_completion *)(base + layout.cq_offset);
+	set->cq = (uint64_t *)(base + layout.cq_offset);
 	set->entries = (struct flexsc_entry *)(base + layout.entries_offset);
 	set->max_entries = limit;
-	set->free_head = FX_NO_ENTRY;
-	fx_ring_view_set(&set->sq_view, 0);
-	fx_ring_view_set(&set->cq_view, 0);
+	set->free = (uint32_t *)(set->slots + limit);
+	fx_ring_cursor_init(&set->sq_tail);
+	fx_ring_cursor_init(&set->cq_head);
 	return 0;
 
 unmap_slots:

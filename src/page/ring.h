@@ -62,26 +62,63 @@ static inline uint32_t fx_ring_slot(const struct fx_ring_view *view,
 	return view->base + ((uint32_t)position & view->mask);
 }
 
-/* What a submission slot holds besides the index when it is @position's. */
-static inline uint32_t fx_sq_tag(const struct fx_ring_view *view,
-				 uint64_t position)
+/* What a slot of either ring holds besides the index when it is @position's. */
+static inline uint32_t fx_ring_tag(const struct fx_ring_view *view,
+				   uint64_t position)
 {
-	return FLEXSC_S_VALID |
-	       ((uint32_t)(position >> view->shift) & FLEXSC_S_LAP_MASK)
-		       << FLEXSC_S_LAP_SHIFT;
+	return FLEXSC_SLOT_VALID |
+	       ((uint32_t)(position >> view->shift) & FLEXSC_SLOT_LAP_MASK)
+		       << FLEXSC_SLOT_LAP_SHIFT;
 }
 
-static inline uint64_t fx_cq_tag(const struct fx_ring_view *view,
-				 uint64_t position)
+/*
+ * The owner's place on a ring: the slot at its position, what that slot holds
+ * beside the index, and where this stops to be a matter of adding one.
+ */
+struct fx_ring_cursor {
+	uint32_t next, end; /* slots */
+	uint32_t tag;
+	uint64_t end_position;
+	struct fx_ring_view view;
+};
+
+static inline void fx_ring_cursor_init(struct fx_ring_cursor *cursor)
 {
-	return FLEXSC_C_VALID |
-	       ((position >> view->shift) & FLEXSC_C_LAP_MASK)
-		       << FLEXSC_C_LAP_SHIFT;
+	fx_ring_view_set(&cursor->view, 0);
+	cursor->next = 0;
+	cursor->end = FLEXSC_RING_MIN;
+	cursor->end_position = FLEXSC_RING_MIN;
+	cursor->tag = fx_ring_tag(&cursor->view, 0);
 }
 
-#define FX_SQ_TAG_MASK \
-	(FLEXSC_S_VALID | FLEXSC_S_LAP_MASK << FLEXSC_S_LAP_SHIFT)
-#define FX_CQ_TAG_MASK \
-	(FLEXSC_C_VALID | FLEXSC_C_LAP_MASK << FLEXSC_C_LAP_SHIFT)
+static inline uint64_t fx_ring_position(const struct fx_ring_cursor *cursor)
+{
+	return cursor->end_position - (cursor->end - cursor->next);
+}
+
+/* Bring @cursor to @position: at a new lap, a new segment, or any jump. */
+static inline void fx_ring_seek(struct fx_ring_cursor *cursor,
+				const __u64 *starts, uint64_t position)
+{
+	struct fx_ring_view *view = &cursor->view;
+	uint64_t lap_end;
+
+	fx_ring_view_move(view, starts, position);
+	lap_end = (position | view->mask) + 1;
+	cursor->end_position = lap_end < view->until ? lap_end : view->until;
+	cursor->next = fx_ring_slot(view, position);
+	cursor->end = cursor->next + (uint32_t)(cursor->end_position - position);
+	cursor->tag = fx_ring_tag(view, position);
+}
+
+static inline void fx_ring_advance(struct fx_ring_cursor *cursor,
+				   const __u64 *starts)
+{
+	if (fx_unlikely(++cursor->next == cursor->end))
+		fx_ring_seek(cursor, starts, cursor->end_position);
+}
+
+#define FX_RING_TAG_MASK \
+	(FLEXSC_SLOT_VALID | FLEXSC_SLOT_LAP_MASK << FLEXSC_SLOT_LAP_SHIFT)
 
 #endif /* FX_PAGE_RING_H */

@@ -20,22 +20,20 @@ bool fx_set_grow(struct fx_set *set)
 
 	if (after > set->max_entries)
 		return false;
-	if (2 * after > set->sq_view.mask + 1) {
-		uint32_t next = set->sq_view.segment + 1;
+	if (2 * after > set->sq_tail.view.mask + 1) {
+		uint32_t next = set->sq_tail.view.segment + 1;
+		uint64_t tail = fx_ring_position(&set->sq_tail);
+		uint64_t head = fx_ring_position(&set->cq_head);
 
 		/* Order: before any entry of the new page is published. */
-		fx_store_release(&shared->sq_start[next], set->sq_tail);
+		fx_store_release(&shared->sq_start[next], tail);
 		fx_store_release(&shared->cq_start[next],
-				 set->cq_head + 2ull * before);
-		fx_ring_view_move(&set->sq_view, shared->sq_start,
-				  set->sq_tail);
-		fx_ring_view_move(&set->cq_view, shared->cq_start,
-				  set->cq_head);
+				 head + 2ull * before);
+		fx_ring_seek(&set->sq_tail, shared->sq_start, tail);
+		fx_ring_seek(&set->cq_head, shared->cq_start, head);
 	}
-	for (uint32_t i = after; i-- > before;) {
-		set->slots[i].cookie = set->free_head;
-		set->free_head = i;
-	}
+	for (uint32_t i = after; i-- > before;)
+		set->free[set->nr_free++] = i;
 	set->nr_entries = after;
 	fx_store_release(&shared->nr_entries, after);
 	return true;
@@ -44,19 +42,17 @@ bool fx_set_grow(struct fx_set *set)
 void fx_set_publish_chain(struct fx_set *set, const uint32_t *indices,
 			  unsigned nr)
 {
-	uint64_t first = set->sq_tail;
+	const struct fx_ring_view *view = &set->sq_tail.view;
+	uint64_t first = fx_ring_position(&set->sq_tail);
 
-	for (unsigned i = 0; i < nr; i++)
-		fx_store_release(&set->entries[indices[i]].status,
-				 FLEXSC_SUBMITTED);
+	/* The owner grows the ring, so its view is the newest segment. */
 	for (unsigned i = nr; i-- > 0;) {
 		uint64_t position = first + i;
 
-		fx_store_release(
-			&set->sq[fx_ring_slot(&set->sq_view, position)],
-			fx_sq_tag(&set->sq_view, position) | indices[i]);
+		fx_store_release(&set->sq[fx_ring_slot(view, position)],
+				 fx_ring_tag(view, position) | indices[i]);
 	}
-	set->sq_tail = first + nr;
+	fx_ring_seek(&set->sq_tail, set->shared->sq_start, first + nr);
 }
 
 /* The slot at @position, or 0 if it is not filled yet. */
@@ -67,7 +63,7 @@ static uint32_t peek(struct fx_set *set, struct fx_ring_view *view,
 
 	fx_ring_view_move(view, set->shared->sq_start, position);
 	value = fx_load_acquire(&set->sq[fx_ring_slot(view, position)]);
-	return (value & FX_SQ_TAG_MASK) == fx_sq_tag(view, position) ? value : 0;
+	return (value & FX_RING_TAG_MASK) == fx_ring_tag(view, position) ? value : 0;
 }
 
 /*
@@ -80,7 +76,7 @@ static int peek_chain(struct fx_set *set, struct fx_worker_view *view,
 	unsigned nr = 0;
 
 	for (;;) {
-		uint32_t index = value & FLEXSC_S_INDEX;
+		uint32_t index = value & FLEXSC_SLOT_INDEX;
 
 		indices[nr++] = index;
 		if (!(fx_load_relaxed(&set->entries[index].flags) &
@@ -109,8 +105,8 @@ int fx_set_take(struct fx_set *set, struct fx_worker_view *view,
 		if (!value)
 			return 0;
 		at_head = view->sq;
-		if (value & FLEXSC_S_CANCEL) {
-			indices[0] = value & FLEXSC_S_INDEX;
+		if (value & FLEXSC_SLOT_NOTICE) {
+			indices[0] = value & FLEXSC_SLOT_INDEX;
 			nr = -1;
 		} else {
 			nr = peek_chain(set, view, head, value, indices);
@@ -132,9 +128,12 @@ int fx_set_take(struct fx_set *set, struct fx_worker_view *view,
 		}
 		if (fx_cas(&shared->sq_head, &head,
 			   head + (nr < 0 ? 1 : (uint64_t)nr))) {
-			for (int i = 0; i < nr; i++)
+			for (int i = 0; i < nr; i++) {
 				set->beside[indices[i]].posted =
 					(uint32_t)head + (uint32_t)i;
+				fx_store_relaxed(
+					&set->entries[indices[i]].ret, 0);
+			}
 			return nr;
 		}
 		/* The view may have run ahead into a segment head is not in. */
@@ -168,34 +167,8 @@ enum fx_cancel fx_set_cancel(struct fx_set *set, uint32_t index)
 
 void fx_set_notify(struct fx_set *set, uint32_t index)
 {
-	set->slots[index].pending++;
-	fx_set_push(set, index | FLEXSC_S_CANCEL);
-}
-
-unsigned fx_set_reap(struct fx_set *set, struct fx_done *out, unsigned max)
-{
-	unsigned nr = 0;
-
-	while (nr < max && fx_set_has_completion(set)) {
-		struct flexsc_completion *slot =
-			&set->cq[fx_ring_slot(&set->cq_view, set->cq_head)];
-
-		/* Written on another core: ask for a line three ahead. */
-		__builtin_prefetch(slot + 12);
-
-		uint64_t word = fx_load_relaxed(&slot->word);
-		uint32_t index = (uint32_t)(word & FLEXSC_C_INDEX);
-		struct fx_slot *mine = &set->slots[index];
-
-		set->cq_head++;
-		if (!(word & FLEXSC_C_NOTICE)) {
-			out[nr].cookie = mine->cookie;
-			out[nr++].ret = fx_load_relaxed(&slot->ret);
-		}
-		if (--mine->pending == 0)
-			fx_set_recycle(set, index);
-	}
-	return nr;
+	set->slots[index].notices++;
+	fx_set_publish(set, index | FLEXSC_SLOT_NOTICE);
 }
 
 bool fx_set_owner_sleep(struct fx_set *set)

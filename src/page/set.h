@@ -23,11 +23,14 @@
 
 #define FX_NO_ENTRY UINT32_MAX
 
-/* What the owner knows of an entry; on no line that an engine touches. */
+/*
+ * What the owner knows of an entry; on no line that an engine touches. All
+ * zero while the entry is not in use.
+ */
 struct fx_slot {
-	uint64_t cookie; /* the poster's; next free index while FREE */
-	uint8_t pending; /* records still to come on the completion ring */
-	uint8_t cancelled; /* a cancel was asked for */
+	uint64_t cookie; /* the poster's */
+	uint32_t notices; /* records to come beside one on the completion ring */
+	uint32_t cancelled; /* a cancel was asked for */
 };
 
 /*
@@ -56,24 +59,27 @@ struct fx_set {
 	struct flexsc_set *shared;
 	struct flexsc_entry *entries;
 	uint32_t *sq;
-	struct flexsc_completion *cq;
+	uint64_t *cq;
 	struct fx_beside *beside;
 	struct fx_slot *slots;
+	uint32_t *free; /* stack of free indices */
 	int owner_eventfd; /* written to wake the owner */
 	uint32_t max_entries;
 
 	/* Owner only. */
-	uint64_t sq_tail __attribute__((aligned(FX_CACHE_LINE)));
-	struct fx_ring_view sq_view;
-	uint64_t cq_head;
-	struct fx_ring_view cq_view;
-	uint32_t free_head;
+	struct fx_ring_cursor sq_tail __attribute__((aligned(FX_CACHE_LINE)));
+	struct fx_ring_cursor cq_head;
+	uint32_t nr_free;
 	uint32_t nr_entries;
-	uint32_t nr_claimed;
 	size_t map_size;
 	size_t beside_size;
 	size_t slots_size;
 };
+
+static inline uint32_t fx_set_claimed(const struct fx_set *set)
+{
+	return set->nr_entries - set->nr_free;
+}
 
 /* One consumer's or producer's private views of a set. */
 struct fx_worker_view {
@@ -117,48 +123,70 @@ static inline struct flexsc_entry *fx_set_entry(const struct fx_set *set,
  */
 static inline uint32_t fx_set_claim(struct fx_set *set)
 {
-	uint32_t index = set->free_head;
-
-	if (fx_unlikely(index == FX_NO_ENTRY)) {
-		if (!fx_set_grow(set))
-			return FX_NO_ENTRY;
-		index = set->free_head;
-	}
-	set->free_head = (uint32_t)set->slots[index].cookie;
-	set->nr_claimed++;
-	return index;
+	if (fx_unlikely(set->nr_free == 0) && !fx_set_grow(set))
+		return FX_NO_ENTRY;
+	return set->free[--set->nr_free];
 }
 
-/* Back to FREE; only for an entry that was reaped or never published. */
+/* Free again; only for an entry that was reaped or never published. */
 static inline void fx_set_recycle(struct fx_set *set, uint32_t index)
 {
-	fx_store_relaxed(&set->entries[index].status, FLEXSC_FREE);
-	set->slots[index].pending = 0;
-	set->slots[index].cookie = set->free_head;
-	set->free_head = index;
-	set->nr_claimed--;
+	set->slots[index] = (struct fx_slot){ 0 };
+	set->free[set->nr_free++] = index;
+}
+
+/* The first eight bytes of an entry, stored as one. */
+union fx_head {
+	uint64_t word;
+	struct {
+		uint32_t status;
+		uint16_t nr;
+		uint8_t nr_args;
+		uint8_t flags;
+	};
+};
+
+static inline union fx_head fx_head(unsigned nr, unsigned nr_args,
+				    unsigned flags)
+{
+	return (union fx_head){ .status = FLEXSC_SUBMITTED,
+				.nr = (uint16_t)nr,
+				.nr_args = (uint8_t)nr_args,
+				.flags = (uint8_t)flags };
 }
 
 /**
- * fx_set_fill - write a call into a claimed entry
- * @call: private memory; ret is what was done of it so far
+ * fx_set_fill - write a call into a claimed entry: SUBMITTED
+ *
+ * Only as many arguments as the head says are stored, give or take two:
+ * stores to a line that another core has are what posting costs. The result
+ * so far is 0 for an entry that comes over the ring; an engine that is handed
+ * it without must be told. Nobody looks at the entry before fx_set_publish().
  */
-static inline void fx_set_fill(struct fx_set *set, uint32_t index,
-			       const struct flexsc_entry *call, uint64_t cookie)
+static inline __attribute__((always_inline)) void
+fx_set_fill(struct fx_set *set, uint32_t index, const union fx_head *head,
+	    uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
+	    uint64_t a5, uint64_t cookie)
 {
 	struct flexsc_entry *entry = &set->entries[index];
-	struct fx_slot *slot = &set->slots[index];
+	/* Loaded anew for each use: registers are scarce here. */
+	const volatile union fx_head *h = head;
 
-	for (unsigned i = 0; i < call->nr_args; i++)
-		entry->args[i] = call->args[i];
-	entry->nr = call->nr;
-	entry->nr_args = call->nr_args;
-	/* A consumer that lost the race for it may still look. */
-	fx_store_relaxed(&entry->flags, call->flags);
-	entry->ret = call->ret;
-	slot->cookie = cookie;
-	slot->pending = 1;
-	slot->cancelled = 0;
+	if (h->nr_args & 7) {
+		fx_store_relaxed(&entry->args[0], a0);
+		fx_store_relaxed(&entry->args[1], a1);
+		if (h->nr_args & 6) {
+			fx_store_relaxed(&entry->args[2], a2);
+			fx_store_relaxed(&entry->args[3], a3);
+		}
+		if (h->nr_args & 4) {
+			fx_store_relaxed(&entry->args[4], a4);
+			fx_store_relaxed(&entry->args[5], a5);
+		}
+	}
+	/* A consumer that lost the race for it may still look at its flags. */
+	fx_store_release((uint64_t *)&entry->status, h->word);
+	set->slots[index].cookie = cookie;
 }
 
 /**
@@ -166,28 +194,19 @@ static inline void fx_set_fill(struct fx_set *set, uint32_t index,
  * @indices: the calls of one chain in order (LINK set on all but the last),
  *           or one entry
  *
- * Context: owner. Order: the stores of the entries come before their status,
- * the statuses before the slots, the first slot last; a consumer acquires
- * through that slot. The caller looks at engine_sleeping afterwards, behind
- * fx_barrier_light().
+ * Context: owner. Order: the entries come before the slots, the first slot
+ * last; a consumer acquires through that slot. The caller looks at
+ * engine_sleeping afterwards, behind fx_barrier_light().
  */
 void fx_set_publish_chain(struct fx_set *set, const uint32_t *indices,
 			  unsigned nr);
 
-static inline void fx_set_push(struct fx_set *set, uint32_t value)
+static inline void fx_set_publish(struct fx_set *set, uint32_t value)
 {
-	uint64_t position = set->sq_tail;
+	struct fx_ring_cursor *tail = &set->sq_tail;
 
-	/* The owner grows the ring, so its view is the newest segment. */
-	fx_store_release(&set->sq[fx_ring_slot(&set->sq_view, position)],
-			 fx_sq_tag(&set->sq_view, position) | value);
-	set->sq_tail = position + 1;
-}
-
-static inline void fx_set_publish(struct fx_set *set, uint32_t index)
-{
-	fx_store_release(&set->entries[index].status, FLEXSC_SUBMITTED);
-	fx_set_push(set, index);
+	fx_store_release(&set->sq[tail->next], tail->tag | value);
+	fx_ring_advance(tail, set->shared->sq_start);
 }
 
 /**
@@ -227,15 +246,15 @@ static inline bool fx_set_cancel_wanted(struct fx_set *set, uint32_t index)
 
 /* Completion without the look at the owner's sleep flag; see below. */
 static inline void fx_set_put(struct fx_set *set, struct fx_worker_view *view,
-			      uint64_t what, int64_t ret)
+			      uint32_t what, int64_t ret)
 {
 	uint64_t position = fx_fetch_add(&set->shared->cq_tail, 1);
-	struct flexsc_completion *slot;
+	int32_t narrow = ret == (int32_t)ret ? (int32_t)ret : FLEXSC_SLOT_WIDE;
 
 	fx_ring_view_move(&view->cq, set->shared->cq_start, position);
-	slot = &set->cq[fx_ring_slot(&view->cq, position)];
-	fx_store_relaxed(&slot->ret, ret);
-	fx_store_release(&slot->word, fx_cq_tag(&view->cq, position) | what);
+	fx_store_release(&set->cq[fx_ring_slot(&view->cq, position)],
+			 (uint64_t)(uint32_t)narrow << 32 |
+				 fx_ring_tag(&view->cq, position) | what);
 }
 
 /* Wake the owner if it announced that it sleeps. */
@@ -285,7 +304,7 @@ static inline void fx_set_acknowledge(struct fx_set *set,
 				      struct fx_worker_view *view,
 				      uint32_t index)
 {
-	fx_set_put(set, view, index | FLEXSC_C_NOTICE, 0);
+	fx_set_put(set, view, index | FLEXSC_SLOT_NOTICE, 0);
 	fx_set_look_at_owner(set);
 }
 
@@ -305,24 +324,45 @@ enum fx_cancel fx_set_cancel(struct fx_set *set, uint32_t index);
 /* Put the cancel notice of a BUSY entry on the submission ring. */
 void fx_set_notify(struct fx_set *set, uint32_t index);
 
-/**
- * fx_set_reap - take completions
- *
- * Context: owner. Entries whose last record was seen are recycled.
- * Return: how many of @out were filled, at most @max.
- */
-unsigned fx_set_reap(struct fx_set *set, struct fx_done *out, unsigned max);
-
 static inline bool fx_set_has_completion(struct fx_set *set)
 {
-	uint64_t position = set->cq_head;
+	const struct fx_ring_cursor *head = &set->cq_head;
 
-	if (fx_unlikely(position >= set->cq_view.until))
-		fx_ring_view_move(&set->cq_view, set->shared->cq_start,
-				  position);
-	return (fx_load_acquire(&set->cq[fx_ring_slot(&set->cq_view, position)]
-					 .word) &
-		FX_CQ_TAG_MASK) == fx_cq_tag(&set->cq_view, position);
+	return ((uint32_t)fx_load_acquire(&set->cq[head->next]) &
+		FX_RING_TAG_MASK) == head->tag;
+}
+
+/**
+ * fx_set_reap - take one completion
+ *
+ * Context: owner. An entry whose last record was seen is free again.
+ * Return: false if there is none.
+ */
+static inline bool fx_set_reap(struct fx_set *set, struct fx_done *done)
+{
+	while (fx_set_has_completion(set)) {
+		const uint64_t *slot = &set->cq[set->cq_head.next];
+		uint64_t word = fx_load_relaxed(slot);
+		uint32_t index = (uint32_t)word & FLEXSC_SLOT_INDEX;
+		struct fx_slot *mine = &set->slots[index];
+		bool notice = word & FLEXSC_SLOT_NOTICE;
+
+		/* Written on another core: ask for a line two ahead. */
+		fx_prefetch(slot + 2 * FX_CACHE_LINE / sizeof(*slot));
+		fx_ring_advance(&set->cq_head, set->shared->cq_start);
+		done->cookie = mine->cookie;
+		done->ret = (int32_t)(word >> 32);
+		if (fx_unlikely(done->ret == FLEXSC_SLOT_WIDE))
+			done->ret = fx_load_relaxed(&set->entries[index].ret);
+		/* Which record comes last does not matter. */
+		if (fx_unlikely(mine->notices))
+			mine->notices--;
+		else
+			fx_set_recycle(set, index);
+		if (fx_likely(!notice))
+			return true;
+	}
+	return false;
 }
 
 /**

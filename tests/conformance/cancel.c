@@ -17,6 +17,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 static void parked(void)
@@ -555,6 +556,57 @@ static void timers_cancelled(void)
 	free(ops);
 }
 
+/*
+ * Two calls complete together. The first one's handler posts another, which
+ * may get the second one's entry, and cancels the second: it must not hit.
+ */
+static struct {
+	struct flexsc_event first, second;
+	struct op reader;
+	int fds[2];
+	char byte;
+	unsigned int nr_done;
+	bool has_asked;
+} together;
+
+static void second_done(struct flexsc_event *ev)
+{
+	CHECK(ev->ret >= 0 || ev->ret == -ECANCELED);
+	together.nr_done++;
+}
+
+static void first_done(struct flexsc_event *ev)
+{
+	together.nr_done++;
+	if (together.has_asked)
+		return;
+	together.has_asked = true;
+	POST(read, &together.reader, together.fds[0], &together.byte, 1);
+	flexsc_cancel(ev == &together.first ? &together.second :
+					      &together.first);
+}
+
+static void completed_together(void)
+{
+	for (int round = 0; round < 50; round++) {
+		memset(&together, 0, sizeof(together));
+		make_pipe(together.fds);
+		together.first.handler = first_done;
+		together.second.handler = second_done;
+		flexsc_post(&together.first, SYS_getpgid, 0, 0, 0, 0, 0, 0);
+		flexsc_post(&together.second, SYS_getpgid, 0, 0, 0, 0, 0, 0);
+		usleep(2000); /* both complete before anybody looks */
+		while (together.nr_done < 2)
+			flexsc_loop_poll(loop, MS);
+		run_ms(2);
+		CHECK_EQ(together.reader.nr_done, 0);
+		CHECK_EQ(write(together.fds[1], "x", 1), 1);
+		CHECK_EQ(WAIT(&together.reader), 1);
+		close(together.fds[0]);
+		close(together.fds[1]);
+	}
+}
+
 static const struct test tests[] = {
 	{ "parked", parked, 0 },
 	{ "every_parked_kind", every_parked_kind, 0 },
@@ -562,6 +614,7 @@ static const struct test tests[] = {
 	{ "running", running, TEST_BESIDE },
 	{ "opening", opening, TEST_BESIDE },
 	{ "complete", complete, 0 },
+	{ "completed_together", completed_together, 0 },
 	{ "partial", partial, 0 },
 	{ "time_limits", time_limits, 0 },
 	{ "time_limits_running", time_limits_running, TEST_BESIDE },

@@ -67,5 +67,6 @@ void fx_model_relax(void);
 
 #define fx_fence() fx_model_fence()
 #define fx_cpu_relax() fx_model_relax()
+#define fx_prefetch(p) ((void)(p))
 
 #endif /* FX_MODEL_ATOMIC_H */

@@ -44,8 +44,9 @@ static uint64_t visible(const struct fx_thread *t, const char *p,
 		const struct fx_cell *c =
 			buffer_at((struct fx_thread *)(uintptr_t)t, i);
 
-		if (c->addr == p && c->size == size)
-			return c->value;
+		/* A load within a store is served by it, as on the machine. */
+		if (c->addr <= p && p + size <= c->addr + c->size)
+			return c->value >> 8 * (p - c->addr) & size_mask(size);
 		if (c->addr < p + size && p < c->addr + c->size) {
 			fx_machine_error("load overlaps a buffered store "
 					 "of another size");

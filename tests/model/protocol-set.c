@@ -51,11 +51,12 @@ static void register_memory(void)
 	fx_model_region_named("sq", mem.sq, NR_MODEL_SLOTS * 4);
 	fx_model_region_named("sq+", mem.sq + FLEXSC_RING_MIN,
 			      NR_MODEL_SLOTS * 4);
-	fx_model_region_named("cq", mem.cq, NR_MODEL_SLOTS * 16);
+	fx_model_region_named("cq", mem.cq, NR_MODEL_SLOTS * 8);
 	fx_model_region_named("cq+", mem.cq + FLEXSC_RING_MIN,
-			      NR_MODEL_SLOTS * 16);
+			      NR_MODEL_SLOTS * 8);
 	fx_model_region(mem.beside, NR_MODEL_ENTRIES * sizeof(*mem.beside));
 	fx_model_region(mem.slots, NR_MODEL_ENTRIES * sizeof(*mem.slots));
+	fx_model_region(mem.free, sizeof(mem.free));
 	fx_model_region(&mem.set, sizeof(mem.set));
 	fx_model_region(mem.runs, sizeof(mem.runs));
 	fx_model_region(mem.completions, sizeof(mem.completions));
@@ -85,16 +86,20 @@ void model_set_init(uint32_t nr_entries)
 		.beside = mem.beside,
 		.slots = mem.slots,
 		.max_entries = 2 * FLEXSC_PAGE_ENTRIES,
-		.free_head = FX_NO_ENTRY,
+		.free = mem.free,
 		.nr_entries = nr_entries,
 	};
-	fx_ring_view_set(&mem.set.sq_view, 0);
-	fx_ring_view_set(&mem.set.cq_view, 0);
-	for (uint32_t i = nr_entries; i-- > 0;) {
-		mem.slots[i].cookie = mem.set.free_head;
-		mem.set.free_head = i;
-	}
+	fx_ring_cursor_init(&mem.set.sq_tail);
+	fx_ring_cursor_init(&mem.set.cq_head);
+	for (uint32_t i = nr_entries; i-- > 0;)
+		mem.set.free[mem.set.nr_free++] = i;
 	register_memory();
+}
+
+/* What the call with this value returns; the first one's is a wide one. */
+static int64_t result(uint64_t value)
+{
+	return value == 1 ? 1ll << 40 : (int64_t)(10 * value);
 }
 
 /* Owner ------------------------------------------------------------------- */
@@ -103,46 +108,46 @@ void model_set_init(uint32_t nr_entries)
 static void grow_short(void)
 {
 	struct fx_set *set = &mem.set;
-	uint64_t start = set->cq_head + set->nr_entries;
+	uint64_t tail = fx_ring_position(&set->sq_tail);
+	uint64_t head = fx_ring_position(&set->cq_head);
 
-	fx_store_release(&mem.shared.cq_start[1], start);
-	fx_store_release(&mem.shared.sq_start[1], set->sq_tail);
-	fx_ring_view_move(&set->sq_view, mem.shared.sq_start, set->sq_tail);
-	fx_ring_view_move(&set->cq_view, mem.shared.cq_start, set->cq_head);
-	set->nr_entries++;
-	set->free_head = set->nr_entries - 1;
-	set->slots[set->free_head].cookie = FX_NO_ENTRY;
+	fx_store_release(&mem.shared.cq_start[1], head + set->nr_entries);
+	fx_store_release(&mem.shared.sq_start[1], tail);
+	fx_ring_seek(&set->sq_tail, mem.shared.sq_start, tail);
+	fx_ring_seek(&set->cq_head, mem.shared.cq_start, head);
+	set->free[set->nr_free++] = set->nr_entries++;
 }
 
-uint32_t model_claim(uint64_t value, uint8_t flags)
+static uint32_t claim(void)
 {
 	struct fx_set *set = &mem.set;
-	uint32_t index;
+	uint32_t index, status;
 
-	if (mistake == SHORT_SEGMENT && set->free_head == FX_NO_ENTRY)
+	if (mistake == SHORT_SEGMENT && set->nr_free == 0)
 		grow_short();
 	index = fx_set_claim(set);
 	fx_model_assert(index < NR_MODEL_ENTRIES);
-	fx_model_assert(fx_load_relaxed(&set->entries[index].status) ==
-			FLEXSC_FREE);
-	fx_store_relaxed(&set->entries[index].args[0], value);
-	fx_store_relaxed(&set->entries[index].flags, flags);
-	set->slots[index].cookie = value;
-	set->slots[index].pending = 1;
-	set->slots[index].cancelled = 0;
+	status = fx_load_relaxed(&set->entries[index].status);
+	fx_model_assert(status == FLEXSC_FREE || status == FLEXSC_DONE);
 	return index;
+}
+
+static void fill(uint32_t index, uint64_t value, unsigned flags)
+{
+	union fx_head head = fx_head(0, 1, flags);
+
+	fx_set_fill(&mem.set, index, &head, value, 0, 0, 0, 0, 0, value);
 }
 
 uint32_t model_post(uint64_t value)
 {
-	uint32_t index = model_claim(value, 0);
+	uint32_t index = claim();
 
-	if (mistake == EARLY_SLOT) {
-		fx_set_push(&mem.set, index);
-		fx_store_release(&mem.entries[index].status, FLEXSC_SUBMITTED);
-	} else {
+	if (mistake == EARLY_SLOT)
 		fx_set_publish(&mem.set, index);
-	}
+	fill(index, value, 0);
+	if (mistake != EARLY_SLOT)
+		fx_set_publish(&mem.set, index);
 	return index;
 }
 
@@ -150,9 +155,10 @@ void model_post_chain(uint64_t first, unsigned nr)
 {
 	uint32_t indices[FLEXSC_MAX_CHAIN] = { 0 };
 
-	for (unsigned i = 0; i < nr; i++)
-		indices[i] = model_claim(first + i,
-					 i + 1 < nr ? FLEXSC_F_LINK : 0);
+	for (unsigned i = 0; i < nr; i++) {
+		indices[i] = claim();
+		fill(indices[i], first + i, i + 1 < nr ? FLEXSC_F_LINK : 0);
+	}
 	if (mistake == LATE_LINK)
 		fx_store_relaxed(&mem.entries[indices[0]].flags, (uint8_t)0);
 	fx_set_publish_chain(&mem.set, indices, nr);
@@ -163,15 +169,17 @@ void model_post_chain(uint64_t first, unsigned nr)
 
 unsigned model_reap(void)
 {
-	struct fx_done done[2] = { { 0 } };
-	unsigned nr = fx_set_reap(&mem.set, done, 2);
+	struct fx_done done = { 0 };
+	unsigned nr = 0;
 
-	for (unsigned i = 0; i < nr; i++) {
-		uint64_t value = done[i].cookie;
+	while (fx_set_reap(&mem.set, &done)) {
+		uint64_t value = done.cookie;
+
+		nr++;
 
 		fx_model_assert(value > 0 && value < NR_MODEL_VALUES);
-		fx_model_assert(done[i].ret == (int64_t)(10 * value) ||
-				done[i].ret == -ECANCELED);
+		fx_model_assert(done.ret == result(value) ||
+				done.ret == -ECANCELED);
 		mem.completions[value]++;
 		fx_model_assert(mem.completions[value] == 1);
 	}
@@ -192,11 +200,11 @@ void model_await(unsigned nr)
 
 void model_await_all(void)
 {
-	while (mem.set.nr_claimed) {
-		uint64_t before = mem.set.cq_head;
+	while (fx_set_claimed(&mem.set)) {
+		uint64_t before = fx_ring_position(&mem.set.cq_head);
 
 		model_reap();
-		if (mem.set.cq_head == before)
+		if (fx_ring_position(&mem.set.cq_head) == before)
 			fx_cpu_relax();
 	}
 }
@@ -211,12 +219,15 @@ void model_check(unsigned last)
 		fx_model_assert(mem.completions[value] == 1);
 		fx_model_assert(runs <= 1);
 	}
-	fx_model_assert(mem.set.nr_claimed == 0);
+	fx_model_assert(fx_set_claimed(&mem.set) == 0);
 	fx_model_assert(!fx_set_has_completion(&mem.set));
-	fx_model_assert(mem.shared.cq_tail == mem.set.cq_head);
-	fx_model_assert(mem.shared.sq_head == mem.set.sq_tail);
+	fx_model_assert(mem.shared.cq_tail ==
+			fx_ring_position(&mem.set.cq_head));
+	fx_model_assert(mem.shared.sq_head ==
+			fx_ring_position(&mem.set.sq_tail));
 	for (unsigned i = 0; i < NR_MODEL_ENTRIES; i++)
-		fx_model_assert(mem.entries[i].status == FLEXSC_FREE);
+		fx_model_assert(mem.entries[i].status == FLEXSC_FREE ||
+				mem.entries[i].status == FLEXSC_DONE);
 }
 
 /* Consumers --------------------------------------------------------------- */
@@ -226,20 +237,15 @@ static void complete_wrongly(struct fx_worker_view *view, uint32_t index,
 			     int64_t ret)
 {
 	struct fx_set *set = &mem.set;
-	uint64_t position;
-	struct flexsc_completion *slot;
 
-	fx_store_release(&set->entries[index].status, FLEXSC_DONE);
-	if (mistake == EARLY_LOOK)
+	if (mistake == EARLY_LOOK) {
+		fx_store_relaxed(&set->entries[index].ret, ret);
 		fx_set_look_at_owner(set);
-	position = fx_fetch_add(&set->shared->cq_tail, 1);
-	fx_ring_view_move(&view->cq, set->shared->cq_start, position);
-	slot = &set->cq[fx_ring_slot(&view->cq, position)];
-	if (mistake == EARLY_LOOK)
-		fx_store_relaxed(&slot->ret, ret);
-	fx_store_release(&slot->word, fx_cq_tag(&view->cq, position) | index);
+	}
+	fx_store_release(&set->entries[index].status, FLEXSC_DONE);
+	fx_set_put(set, view, index, ret);
 	if (mistake == EARLY_WORD)
-		fx_store_relaxed(&slot->ret, ret);
+		fx_store_relaxed(&set->entries[index].ret, ret);
 }
 
 static void run(struct fx_worker_view *view, uint32_t index)
@@ -255,7 +261,7 @@ static void run(struct fx_worker_view *view, uint32_t index)
 		mem.runs[fx_model_self()][value]++;
 		/* What is asked of a parked or blocked call, it may follow. */
 		if (!fx_set_cancel_wanted(set, index) || fx_model_choose(2))
-			ret = (int64_t)(10 * value);
+			ret = result(value);
 	} else {
 		fx_model_assert(fx_set_cancel_wanted(set, index));
 	}

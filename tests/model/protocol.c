@@ -30,7 +30,7 @@ static void post_twice_owner(void)
 		model_await(3);
 		return;
 	}
-	while (mem.set.nr_claimed == 2)
+	while (fx_set_claimed(&mem.set) == 2)
 		if (!model_reap())
 			fx_cpu_relax();
 	model_post(3);
@@ -84,7 +84,7 @@ static void cancel_owner(void)
 	fx_model_assert(fx_set_cancel(&mem.set, index) == FX_CANCEL_DONE ||
 			mem.slots[index].cancelled);
 	if (mistake == NOTICE_FORGOTTEN)
-		mem.slots[index].pending = 1;
+		mem.slots[index].notices = 0;
 	model_await_all();
 	model_post(2);
 	model_await_all();
@@ -190,7 +190,7 @@ static void growing_owner(void)
 {
 	model_post(1);
 	model_post(2);
-	while (mem.set.nr_claimed == 2)
+	while (fx_set_claimed(&mem.set) == 2)
 		if (!model_reap())
 			fx_cpu_relax();
 	model_post(3);
@@ -200,7 +200,7 @@ static void growing_owner(void)
 static void grown_check(void)
 {
 	fx_model_assert(mem.shared.sq_start[1] == 1);
-	fx_model_assert(mem.set.sq_view.segment == 1);
+	fx_model_assert(mem.set.sq_tail.view.segment == 1);
 	model_check(3);
 }
 
@@ -242,8 +242,8 @@ static const struct scenario {
 static const char *const mistake_names[] = {
 	[NO_BARRIER] = "no heavy barrier",
 	[EARLY_LOOK] = "flag looked at first",
-	[EARLY_SLOT] = "slot before status",
-	[EARLY_WORD] = "word before result",
+	[EARLY_SLOT] = "slot before entry",
+	[EARLY_WORD] = "slot before result",
 	[LATE_LINK] = "link flag after the slot",
 	[DONE_RECYCLES] = "DONE permits recycling",
 	[NOTICE_FORGOTTEN] = "notice forgotten",

@@ -22,8 +22,8 @@ enum mistake {
 	RIGHT,
 	NO_BARRIER, /* the sleeper looks without fx_barrier_heavy() */
 	EARLY_LOOK, /* the flag is looked at before the publication */
-	EARLY_SLOT, /* submission slot stored before the status */
-	EARLY_WORD, /* completion word stored before the result */
+	EARLY_SLOT, /* submission slot stored before the entry */
+	EARLY_WORD, /* completion slot stored before the result */
 	LATE_LINK, /* a chain's LINK flag stored after its slots */
 	DONE_RECYCLES, /* a DONE seen in the status permits recycling */
 	NOTICE_FORGOTTEN, /* recycled at the completion, notice outstanding */
@@ -35,9 +35,10 @@ struct model_memory {
 	struct flexsc_set shared;
 	struct flexsc_entry entries[NR_MODEL_ENTRIES];
 	uint32_t sq[FLEXSC_RING_MIN + NR_MODEL_SLOTS];
-	struct flexsc_completion cq[FLEXSC_RING_MIN + NR_MODEL_SLOTS];
+	uint64_t cq[FLEXSC_RING_MIN + NR_MODEL_SLOTS];
 	struct fx_beside beside[NR_MODEL_ENTRIES + FLEXSC_PAGE_ENTRIES];
 	struct fx_slot slots[NR_MODEL_ENTRIES + FLEXSC_PAGE_ENTRIES];
+	uint32_t free[NR_MODEL_ENTRIES + FLEXSC_PAGE_ENTRIES];
 	struct fx_set set;
 	uint8_t runs[FX_MODEL_MAX_THREADS][NR_MODEL_VALUES];
 	uint8_t completions[NR_MODEL_VALUES]; /* owner's */
@@ -50,8 +51,6 @@ extern struct fx_model_sem owner_sem, core_sem;
 /* In setup(): the first @nr_entries are free, more come by growth. */
 void model_set_init(uint32_t nr_entries);
 
-/* Owner: claim and fill with a value; what fx_set_fill() does, on atomics. */
-uint32_t model_claim(uint64_t value, uint8_t flags);
 /* Owner: claim, fill and publish one. */
 uint32_t model_post(uint64_t value);
 /* Owner: the chain @first, @first + 1, ... */

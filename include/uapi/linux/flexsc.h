@@ -31,16 +31,17 @@
 /*
  * Life of an entry:
  *
- *   FREE -> SUBMITTED -> BUSY -> DONE -> FREE
+ *   FREE -> SUBMITTED -> BUSY -> DONE -> SUBMITTED ...
  *                 \        \
  *                  +-> CANCEL -> DONE
  *
- * The owner fills a FREE entry and stores SUBMITTED with release order, then
- * puts its index on the submission ring. Whoever moves SUBMITTED to BUSY by
+ * FREE was never used. The owner fills the entry and stores SUBMITTED last,
+ * with release order and in one store with number, count and flags; then it
+ * puts the index on the submission ring. Whoever moves SUBMITTED to BUSY by
  * compare-and-swap owns the entry until it completes. CANCEL is a request,
  * set by the owner by compare-and-swap from SUBMITTED or BUSY; the engine
- * still completes the entry. Only the completion slot lets the owner move an
- * entry back to FREE; a DONE seen in the status alone does not.
+ * still completes the entry. Only the completion slot lets the owner use an
+ * entry again; a DONE seen in the status alone does not.
  */
 enum flexsc_status {
 	FLEXSC_FREE = 0,
@@ -72,7 +73,8 @@ enum flexsc_status {
  * @nr_args: O, how many of @args count
  * @flags:   O, then E: FLEXSC_F_*
  * @args:    O, then E for FLEXSC_F_ARG
- * @ret:     E, result as the kernel returns it: >= 0 or -errno
+ * @ret:     E, result as the kernel returns it: >= 0 or -errno; undefined
+ *           until then
  */
 struct flexsc_entry {
 	__u32 status;
@@ -84,38 +86,29 @@ struct flexsc_entry {
 } __attribute__((aligned(64)));
 
 /*
- * Submission slot, 32 bits: VALID | lap (13) | CANCEL | entry index (17).
- * The owner alone produces. A consumer reads the slot at sq_head, and owns
+ * Slots of both rings begin alike: VALID | lap (13) | NOTICE | entry index (17).
+ *
+ * Submission slot, 32 bits. The owner alone produces. A consumer reads the slot at sq_head, and owns
  * what it found once it has moved sq_head past it by compare-and-swap (past
  * all of it, for a chain: the owner writes a chain's slots last to first, so
  * that the first one is proof of the others).
- * CANCEL is a notice that the named entry, which was BUSY, wants to end; its
- * consumer acts on it and then acknowledges it with a completion slot that
- * carries FLEXSC_C_NOTICE. The owner does not recycle an entry before it has
- * seen both the completion and the acknowledgement.
+ * NOTICE says that the named entry, which was BUSY, wants to end; the consumer
+ * acts on it and then acknowledges it by a completion slot with NOTICE. The
+ * owner does not use an entry again before it has seen both the completion
+ * and the acknowledgement.
+ *
+ * Completion slot, 64 bits: the lower half as above, the upper half is the
+ * call's result, or FLEXSC_SLOT_WIDE if that does not fit: then it is in the
+ * entry. Many produce: a producer reserves a position by fetch-and-add on
+ * cq_tail, then stores the slot with release order. The owner alone consumes
+ * and looks only at the slot at its own head.
  */
-#define FLEXSC_S_INDEX 0x0001ffffu
-#define FLEXSC_S_CANCEL 0x00020000u
-#define FLEXSC_S_LAP_SHIFT 18
-#define FLEXSC_S_LAP_MASK 0x1fffu
-#define FLEXSC_S_VALID 0x80000000u
-
-/*
- * Completion slot, 16 bytes. Many produce: a producer reserves a position by
- * fetch-and-add on cq_tail, stores @ret, then @word with release order. The
- * owner alone consumes and looks only at the slot at its own head.
- * word: entry index (17) | NOTICE | lap (31) in the upper half | VALID.
- */
-#define FLEXSC_C_INDEX 0x0001ffffull
-#define FLEXSC_C_NOTICE 0x00020000ull
-#define FLEXSC_C_LAP_SHIFT 32
-#define FLEXSC_C_LAP_MASK 0x7fffffffull
-#define FLEXSC_C_VALID 0x8000000000000000ull
-
-struct flexsc_completion {
-	__u64 word;
-	__s64 ret;
-};
+#define FLEXSC_SLOT_INDEX 0x0001ffffu
+#define FLEXSC_SLOT_NOTICE 0x00020000u
+#define FLEXSC_SLOT_LAP_SHIFT 18
+#define FLEXSC_SLOT_LAP_MASK 0x1fffu
+#define FLEXSC_SLOT_VALID 0x80000000u
+#define FLEXSC_SLOT_WIDE (-2147483647 - 1)
 
 /*
  * Rings grow with the set, so that a small one stays within a few cache
@@ -171,7 +164,6 @@ struct flexsc_set {
 	_Static_assert(__builtin_offsetof(struct type, field) == (offset), \
 		       #type "." #field " moved")
 _Static_assert(sizeof(struct flexsc_entry) == 64, "entry is a cache line");
-_Static_assert(sizeof(struct flexsc_completion) == 16, "completion slot");
 _Static_assert(sizeof(struct flexsc_set) == 576, "set header");
 FLEXSC_LAYOUT(flexsc_entry, nr, 4);
 FLEXSC_LAYOUT(flexsc_entry, nr_args, 6);
