@@ -426,6 +426,8 @@ static bool help(struct uthread_engine *e)
 	if (!take(e, &e->runner, &e->view, 1))
 		return false;
 	fx_count(e->base.counters, helped);
+	/* What was parked may be due before the core thread would look. */
+	uthread_flush(&e->base);
 	return true;
 }
 
