@@ -472,7 +472,7 @@ static bool spin(struct uthread_engine *e, uint64_t window, bool helping)
 static bool wait_awake(struct uthread_engine *e, uint64_t timeout_ns)
 {
 	uint32_t parked = fx_load_relaxed(&e->park.nr_parked);
-	uint32_t under_way = e->base.set->nr_claimed - parked;
+	uint32_t under_way = fx_set_claimed(e->base.set) - parked;
 	uint64_t window = timeout_ns < e->spin_ns ? timeout_ns : e->spin_ns;
 
 	if (!parked)
