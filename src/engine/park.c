@@ -615,7 +615,7 @@ uint32_t fx_park_cancel_fd(struct fx_park *park, int fd)
 	fx_park_lock(park);
 	rec = fx_park_record(park, fd, false);
 	for (unsigned dir = FX_IN; rec && dir <= FX_OUT; dir++) {
-		if (!rec->first[dir])
+		if (fx_likely(!rec->first[dir]))
 			continue;
 		index = rec->first[dir] - 1;
 		unpark(park, rec, dir, index);

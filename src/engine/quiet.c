@@ -14,38 +14,16 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-int64_t fx_call_raw(const struct flexsc_entry *call)
-{
-	const __u64 *a = call->args;
-
-	return fx_arch_syscall(call->nr, (long)a[0], (long)a[1], (long)a[2],
-			       (long)a[3], (long)a[4], (long)a[5]);
-}
-
-bool fx_call_may_signal(unsigned int nr)
-{
-	switch (nr) {
-	case SYS_write:
-	case SYS_writev:
-	case SYS_pwrite64:
-	case SYS_pwritev:
-	case SYS_pwritev2:
-	case SYS_sendfile:
-	case SYS_splice:
-	case SYS_tee:
-	case SYS_vmsplice:
-	case SYS_copy_file_range:
-	case SYS_truncate:
-	case SYS_ftruncate:
-	case SYS_fallocate:
-	case SYS_sendto:
-	case SYS_sendmsg:
-	case SYS_sendmmsg:
-		return true;
-	default:
-		return false;
-	}
-}
+const bool fx_call_signals[FX_NR_CALLS] = {
+	[SYS_write] = true,	[SYS_writev] = true,
+	[SYS_pwrite64] = true,	[SYS_pwritev] = true,
+	[SYS_pwritev2] = true,	[SYS_sendfile] = true,
+	[SYS_splice] = true,	[SYS_tee] = true,
+	[SYS_vmsplice] = true,	[SYS_copy_file_range] = true,
+	[SYS_truncate] = true,	[SYS_ftruncate] = true,
+	[SYS_fallocate] = true, [SYS_sendto] = true,
+	[SYS_sendmsg] = true,	[SYS_sendmmsg] = true,
+};
 
 /* A part that was written before the pipe broke hides the EPIPE. */
 static bool may_have_raised(const struct flexsc_entry *call, int64_t ret)

@@ -6,11 +6,30 @@
 #ifndef FX_ENGINE_QUIET_H
 #define FX_ENGINE_QUIET_H
 
+#include "arch/arch.h"
 #include "base/types.h"
+#include "engine/desc.h"
 
 #include <linux/flexsc.h>
 
 struct fx_guard;
+
+extern const bool fx_call_signals[FX_NR_CALLS];
+
+/* Is SIGPIPE or SIGXFSZ to be expected of this number? */
+static inline bool fx_call_may_signal(unsigned int nr)
+{
+	return nr < FX_NR_CALLS && fx_call_signals[nr];
+}
+
+/* The call itself, nothing around it. */
+static inline int64_t fx_call_raw(const struct flexsc_entry *call)
+{
+	const __u64 *a = call->args;
+
+	return fx_arch_syscall(call->nr, (long)a[0], (long)a[1], (long)a[2],
+			       (long)a[3], (long)a[4], (long)a[5]);
+}
 
 /**
  * fx_call_plain - the call itself, with SIGPIPE and SIGXFSZ suppressed
@@ -60,11 +79,5 @@ void fx_call_round(void);
  * would let it through.
  */
 void fx_call_settle(const struct flexsc_entry *call, int64_t ret);
-
-/* Is SIGPIPE or SIGXFSZ to be expected of this number? */
-bool fx_call_may_signal(unsigned int nr);
-
-/* The call itself, nothing around it. */
-int64_t fx_call_raw(const struct flexsc_entry *call);
 
 #endif /* FX_ENGINE_QUIET_H */

@@ -37,7 +37,8 @@ int64_t fx_run_disk(struct fx_cost *cost, struct fx_park *park,
 	if (desc->flags & FX_CALL_NEWFD && guard && fx_guard_wanted(call->nr))
 		ret = fx_guard_call(guard, call);
 	else
-		ret = owner ? fx_call_plain(call) : fx_call_raw(call);
+		ret = owner && fx_call_may_signal(call->nr) ?
+			      fx_call_plain(call) : fx_call_raw(call);
 	if (!owner)
 		fx_call_settle(call, ret);
 	if (ret == FX_GUARD_BLOCKED)
