@@ -116,8 +116,8 @@ static void fill(struct fx_set *set, uint32_t index,
 	union fx_head head = fx_head(call->nr, call->nr_args, call->flags);
 
 	fx_set_fill(set, index, &head, call->args[0], call->args[1],
-		    call->args[2], call->args[3], call->args[4],
-		    call->args[5], cookie);
+		    call->args[2], call->args[3], call->args[4], call->args[5],
+		    cookie);
 	fx_set_entry(set, index)->ret = call->ret;
 }
 
@@ -143,23 +143,8 @@ enum fx_post fx_owner_post(struct fx_owner *owner, struct flexsc_entry *call,
 	return FX_POST_TAKEN;
 }
 
-static bool claim_all(struct fx_set *set, uint32_t *indices, unsigned nr)
-{
-	for (unsigned i = 0; i < nr; i++) {
-		indices[i] = fx_set_claim(set);
-		if (indices[i] != FX_NO_ENTRY)
-			continue;
-		while (i-- > 0)
-			fx_set_recycle(set, indices[i]);
-		return false;
-	}
-	return true;
-}
-
-enum fx_post fx_owner_post_chain(struct fx_owner *owner,
-				 struct flexsc_entry *calls,
-				 const uint64_t *cookies, uint32_t *indices,
-				 unsigned nr)
+enum fx_post fx_owner_attempt_chain(struct fx_owner *owner,
+				    struct flexsc_entry *calls, unsigned nr)
 {
 	struct fx_engine *engine = owner->engine;
 	struct fx_set *set = &owner->set;
@@ -168,18 +153,28 @@ enum fx_post fx_owner_post_chain(struct fx_owner *owner,
 	if (set->max_entries - fx_set_claimed(set) < nr)
 		return FX_POST_FULL;
 	for (unsigned i = 0; i < nr; i++)
-		if (fx_owner_desc(calls[i].nr)->flags & FX_CALL_CLOSES)
+		if (fx_call_table[calls[i].nr].flags & FX_CALL_CLOSES)
 			fx_owner_closing(owner, &calls[i]);
 	fx_count(owner->counters, chains);
-	if (engine->ops->attempt_chain &&
-	    engine->ops->attempt_chain(engine, calls, nr) == nr) {
-		fx_count_add(owner->counters, at_once, nr);
-		return FX_POST_DONE;
-	}
-	if (!claim_all(set, indices, nr))
-		fx_bug(__FILE__, __LINE__, "entries were free");
-	for (unsigned i = 0; i < nr; i++)
+	if (!engine->ops->attempt_chain ||
+	    engine->ops->attempt_chain(engine, calls, nr) < nr)
+		return FX_POST_TAKEN;
+	fx_count_add(owner->counters, at_once, nr);
+	return FX_POST_DONE;
+}
+
+void fx_owner_post_chain(struct fx_owner *owner,
+			 const struct flexsc_entry *calls,
+			 const uint64_t *cookies, uint32_t *indices,
+			 unsigned nr)
+{
+	struct fx_set *set = &owner->set;
+
+	for (unsigned i = 0; i < nr; i++) {
+		indices[i] = fx_set_claim(set);
+		if (indices[i] == FX_NO_ENTRY)
+			fx_bug(__FILE__, __LINE__, "entries were free");
 		fill(set, indices[i], &calls[i], cookies[i]);
-	engine->ops->post(engine, indices, nr);
-	return FX_POST_TAKEN;
+	}
+	owner->engine->ops->post(owner->engine, indices, nr);
 }

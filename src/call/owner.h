@@ -118,16 +118,21 @@ enum fx_post fx_owner_post(struct fx_owner *owner, struct flexsc_entry *call,
 			   uint64_t cookie, uint32_t *index);
 
 /**
- * fx_owner_post_chain - post calls joined by FLEXSC_F_LINK
- * @calls: ret 0
+ * fx_owner_attempt_chain - the first half of posting a chain
+ * @calls: joined by FLEXSC_F_LINK, ret 0
  *
  * Return: FX_POST_DONE if every call->ret is a result; FX_POST_FULL if there
- * are not enough entries: nothing happened.
+ * are not enough entries: nothing happened; FX_POST_TAKEN if
+ * fx_owner_post_chain() is to follow at once.
  */
-enum fx_post fx_owner_post_chain(struct fx_owner *owner,
-				 struct flexsc_entry *calls,
-				 const uint64_t *cookies, uint32_t *indices,
-				 unsigned nr);
+enum fx_post fx_owner_attempt_chain(struct fx_owner *owner,
+				    struct flexsc_entry *calls, unsigned nr);
+
+/* The second half; it cannot fail. @indices: filled with the entries. */
+void fx_owner_post_chain(struct fx_owner *owner,
+			 const struct flexsc_entry *calls,
+			 const uint64_t *cookies, uint32_t *indices,
+			 unsigned nr);
 
 /* A call whose descriptor goes away: end what is parked on it first. */
 void fx_owner_closing(struct fx_owner *owner, const struct flexsc_entry *call);

@@ -12,43 +12,53 @@
 #include <string.h>
 
 /* Which earlier call an argument means, or -1. */
-static int reference(uint64_t argument)
+static inline int reference(uint64_t argument)
 {
-	int64_t n = (int64_t)argument - FLEXSC_RESULT(0);
+	uint64_t n = argument - (uint64_t)FLEXSC_RESULT(0);
 
-	return n >= 0 && n < FLEXSC_CHAIN_MAX ? (int)n : -1;
+	return n < FLEXSC_CHAIN_MAX ? (int)n : -1;
 }
 
 int fx_loop_collect(struct flexsc_loop *loop, struct flexsc_event *ev,
-		    const struct flexsc_entry *call)
+		    unsigned int nr, const __u64 *args)
 {
+	const struct fx_call_desc *desc = &fx_call_table[nr];
 	struct fx_collect *c = &loop->collect;
-	struct flexsc_entry *mine;
+	struct flexsc_entry *mine = &c->calls[c->nr];
+	unsigned flags = c->always ? FLEXSC_F_ALWAYS : 0;
+	bool refers = false;
 
 	if (c->bad)
 		return c->bad;
 	if (c->nr == FLEXSC_CHAIN_MAX)
 		return c->bad = -E2BIG;
 	/* What depends on the calling thread cannot run on another one. */
-	if (fx_owner_desc(call->nr)->flags & FX_CALL_SELF)
+	if (desc->flags & FX_CALL_SELF)
 		return c->bad = -EOPNOTSUPP;
-	mine = &c->calls[c->nr];
-	*mine = *call;
-	for (unsigned i = 0; i < call->nr_args; i++) {
-		int which = reference(call->args[i]);
+	memcpy(mine->args, args, sizeof(mine->args));
+	for (unsigned i = 0; i < 6; i++)
+		refers |= reference(args[i]) >= 0;
+	for (unsigned i = 0; fx_unlikely(refers) && i < desc->nr_args; i++) {
+		int which = reference(args[i]);
 
 		if (which < 0)
 			continue;
 		if ((unsigned)which >= c->nr)
 			return c->bad = -EINVAL;
 		mine->args[i] = c->nr - (unsigned)which;
-		mine->flags |= (uint8_t)FLEXSC_F_ARG(i);
+		flags |= FLEXSC_F_ARG(i);
 	}
-	if (c->always)
-		mine->flags |= FLEXSC_F_ALWAYS;
+	mine->nr = (uint16_t)nr;
+	mine->nr_args = desc->nr_args;
+	mine->flags = (uint8_t)flags;
+	mine->ret = 0;
+	if (c->nr)
+		mine[-1].flags |= FLEXSC_F_LINK;
 	c->events[c->nr++] = ev;
-	if (ev)
+	if (ev) {
 		ev->state_ = FX_EVENT_COLLECTED;
+		c->timed |= ev->timeout_ns != 0;
+	}
 	return 0;
 }
 
@@ -61,7 +71,7 @@ int flexsc_chain_begin(void)
 	if (loop->mode & FX_LOOP_COLLECTING)
 		return -EBUSY;
 	loop->mode |= FX_LOOP_COLLECTING;
-	loop->collect.always = false;
+	loop->collect.always = loop->collect.timed = false;
 	loop->collect.bad = 0;
 	loop->collect.nr = 0;
 	return 0;
@@ -92,7 +102,8 @@ static int start_timeouts(struct flexsc_loop *loop, struct fx_collect *c)
 			now = fx_now_ns();
 		bad = fx_timers_add(&loop->timers, ev,
 				    ev->timeout_ns > FX_NEVER - now ?
-					    FX_NEVER : now + ev->timeout_ns);
+					    FX_NEVER :
+					    now + ev->timeout_ns);
 	}
 	return bad;
 }
@@ -115,6 +126,7 @@ static int give_up(struct flexsc_loop *loop, struct fx_collect *c, int bad)
 static void chain_done(struct flexsc_loop *loop, struct fx_collect *c)
 {
 	for (unsigned i = 0; i < c->nr; i++) {
+		fx_count(loop->owner.counters, calls[c->calls[i].nr]);
 		if (!c->events[i])
 			continue;
 		loop->waiting++;
@@ -122,12 +134,19 @@ static void chain_done(struct flexsc_loop *loop, struct fx_collect *c)
 	}
 }
 
-static void chain_taken(struct flexsc_loop *loop, struct fx_collect *c,
-			const uint32_t *indices)
+static void chain_taken(struct flexsc_loop *loop, struct fx_collect *c)
 {
+	uint64_t cookies[FLEXSC_CHAIN_MAX];
+	uint32_t indices[FLEXSC_CHAIN_MAX];
+
 	for (unsigned i = 0; i < c->nr; i++)
+		cookies[i] = (uint64_t)(uintptr_t)c->events[i];
+	fx_owner_post_chain(&loop->owner, c->calls, cookies, indices, c->nr);
+	for (unsigned i = 0; i < c->nr; i++) {
+		fx_count(loop->owner.counters, calls[c->calls[i].nr]);
 		if (c->events[i])
 			fx_event_posted(c->events[i], indices[i]);
+	}
 	if (loop->mode & FX_LOOP_ARMED) {
 		fx_owner_flush(&loop->owner);
 		fx_loop_nudge(loop);
@@ -138,36 +157,26 @@ int flexsc_chain_end(void)
 {
 	struct flexsc_loop *loop = fx_loop_current;
 	struct fx_collect *c;
-	uint64_t cookies[FLEXSC_CHAIN_MAX];
-	uint32_t indices[FLEXSC_CHAIN_MAX];
 
 	if (!loop || !(loop->mode & FX_LOOP_COLLECTING))
 		return -EINVAL;
 	c = &loop->collect;
 	loop->mode &= ~(unsigned)FX_LOOP_COLLECTING;
-	if (!c->bad)
+	if (c->timed && !c->bad)
 		c->bad = start_timeouts(loop, c);
 	if (c->bad)
 		return give_up(loop, c, c->bad);
 	if (c->nr == 0)
 		return 0;
-	for (unsigned i = 0; i < c->nr; i++) {
-		cookies[i] = (uint64_t)(uintptr_t)c->events[i];
-		if (i + 1 < c->nr)
-			c->calls[i].flags |= FLEXSC_F_LINK;
-	}
-	switch (fx_owner_post_chain(&loop->owner, c->calls, cookies, indices,
-				    c->nr)) {
+	switch (fx_owner_attempt_chain(&loop->owner, c->calls, c->nr)) {
 	case FX_POST_FULL:
 		return give_up(loop, c, -EAGAIN);
 	case FX_POST_DONE:
 		chain_done(loop, c);
 		break;
 	case FX_POST_TAKEN:
-		chain_taken(loop, c, indices);
+		chain_taken(loop, c);
 		break;
 	}
-	for (unsigned i = 0; i < c->nr; i++)
-		fx_count(loop->owner.counters, calls[c->calls[i].nr]);
 	return 0;
 }

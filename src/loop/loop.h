@@ -44,7 +44,7 @@ struct fx_event_list {
 
 /* The chain being collected. */
 struct fx_collect {
-	bool always;
+	bool always, timed; /* timed: one of them has a time-out */
 	int bad;
 	unsigned nr;
 	struct flexsc_entry calls[FLEXSC_CHAIN_MAX];
@@ -128,8 +128,9 @@ void fx_loop_ready(struct flexsc_loop *loop, struct flexsc_event *ev,
 void fx_loop_unqueue(struct flexsc_loop *loop);
 
 /* loop/chain.c */
+/* @nr is below FX_NR_CALLS; @args are six. */
 int fx_loop_collect(struct flexsc_loop *loop, struct flexsc_event *ev,
-		    const struct flexsc_entry *call);
+		    unsigned int nr, const __u64 *args);
 
 /* loop/cancel.c */
 void fx_loop_time_out(struct flexsc_loop *loop, struct flexsc_event *ev);

@@ -15,8 +15,8 @@ void fx_loop_ready(struct flexsc_loop *loop, struct flexsc_event *ev,
 		   int64_t ret)
 {
 	ev->ret = ret;
-	ev->state_ = (uint16_t)((ev->state_ & FX_EVENT_TIMED_OUT) |
-				FX_EVENT_READY);
+	ev->state_ =
+		(uint16_t)((ev->state_ & FX_EVENT_TIMED_OUT) | FX_EVENT_READY);
 	fx_event_list_add(&loop->ready, ev);
 	if (loop->mode & FX_LOOP_ARMED)
 		fx_loop_nudge(loop);
@@ -48,7 +48,8 @@ static int start_timeout(struct flexsc_loop *loop, struct flexsc_event *ev)
 
 	return fx_timers_add(&loop->timers, ev,
 			     ev->timeout_ns > FX_NEVER - now ?
-				     FX_NEVER : now + ev->timeout_ns);
+				     FX_NEVER :
+				     now + ev->timeout_ns);
 }
 
 /* Keep the call in the event until an entry is free. */
@@ -114,7 +115,7 @@ static int __attribute__((noinline))
 post_in_full(struct flexsc_event *ev, unsigned int nr, const __u64 *args)
 {
 	struct flexsc_loop *loop = fx_loop_current;
-	struct flexsc_entry call = { .flags = 0 };
+	struct flexsc_entry call;
 	int bad;
 
 	if (!loop)
@@ -132,12 +133,13 @@ post_in_full(struct flexsc_event *ev, unsigned int nr, const __u64 *args)
 	}
 	if (nr >= FX_NR_CALLS)
 		nr = FX_NR_CALLS - 1; /* does not exist either */
+	if (loop->mode & FX_LOOP_COLLECTING)
+		return fx_loop_collect(loop, ev, nr, args);
 	call.nr = (uint16_t)nr;
 	call.nr_args = fx_call_table[nr].nr_args;
+	call.flags = 0;
 	memcpy(call.args, args, sizeof(call.args));
-	if (loop->mode & FX_LOOP_COLLECTING)
-		return fx_loop_collect(loop, ev, &call);
-
+	call.ret = 0;
 	if (ev && ev->timeout_ns) {
 		bad = start_timeout(loop, ev);
 		if (bad)
@@ -182,8 +184,8 @@ post_straight(struct flexsc_event *ev, unsigned int nr, __u64 a0, __u64 a1,
 int fx_post_short(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
 		  long a2, long a3)
 {
-	return post_straight(ev, nr, (__u64)a0, (__u64)a1, (__u64)a2,
-			     (__u64)a3, 0, 0);
+	return post_straight(ev, nr, (__u64)a0, (__u64)a1, (__u64)a2, (__u64)a3,
+			     0, 0);
 }
 
 static __attribute__((noinline)) int post_long(struct flexsc_event *ev,
@@ -191,8 +193,8 @@ static __attribute__((noinline)) int post_long(struct flexsc_event *ev,
 					       long a1, long a2, long a3,
 					       long a4, long a5)
 {
-	return post_straight(ev, nr, (__u64)a0, (__u64)a1, (__u64)a2,
-			     (__u64)a3, (__u64)a4, (__u64)a5);
+	return post_straight(ev, nr, (__u64)a0, (__u64)a1, (__u64)a2, (__u64)a3,
+			     (__u64)a4, (__u64)a5);
 }
 
 int flexsc_post(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
