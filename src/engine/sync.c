@@ -54,6 +54,7 @@ struct sync_engine {
 	uint32_t nr_timed; /* waiting with a time-out of the socket's own */
 	uint32_t idle_looks; /* empty looks in a row, nothing posted since */
 	bool ready; /* some descriptor is */
+	bool at_once; /* something ended in its posting since the last wait */
 	enum fx_try verdict; /* of the attempt before a post */
 	struct sync_fd *fds;
 	uint32_t nr_fds;
@@ -272,20 +273,24 @@ static bool others_wait(struct sync_engine *e, const struct flexsc_entry *call)
 }
 
 /*
- * Accepting may block after all. So it is left until nothing is waiting to be
- * delivered: the application may be what the next connection waits for.
+ * Accepting may block after all, if another process is faster between the look
+ * and the call. So it is left until nothing is waiting to be delivered: the
+ * application may be what the next connection waits for.
  */
 static bool is_risky(const struct flexsc_entry *call)
 {
-	struct pollfd p = { .fd = (int)call->args[0], .events = POLLIN };
+	struct pollfd p = { .fd = (int)call->args[0] };
+	int listening = 0;
+	uint32_t size = sizeof(listening);
 	long flags;
 
 	if (call->nr != SYS_accept && call->nr != SYS_accept4)
 		return false;
 	flags = sys(SYS_fcntl, p.fd, F_GETFL, 0, 0, 0);
 	return flags >= 0 && !(flags & O_NONBLOCK) &&
-	       sys(SYS_poll, (long)&p, 1, 0, 0, 0) == 1 &&
-	       !(p.revents & (POLLERR | POLLHUP));
+	       sys(SYS_getsockopt, p.fd, SOL_SOCKET, SO_ACCEPTCONN,
+		   (long)&listening, (long)&size) == 0 &&
+	       listening && sys(SYS_poll, (long)&p, 1, 0, 0, 0) == 0;
 }
 
 /* Finish a call, or say what it needs: FX_TRY_PARK, FX_TRY_THREAD. */
@@ -446,7 +451,8 @@ static void expire(struct sync_engine *e)
 	}
 }
 
-static void try_ready(struct sync_engine *e)
+/* @risk: nothing else is waiting to be delivered. */
+static void try_ready(struct sync_engine *e, bool risk)
 {
 	uint32_t next, last = e->last[LIST_WAITING];
 
@@ -460,7 +466,7 @@ static void try_ready(struct sync_engine *e)
 		next = i == last ? 0 : beside(e, i - 1)->next;
 		if (!(rec->ready & bit))
 			continue;
-		if (e->base.local.first && is_risky(call)) {
+		if ((!risk || e->base.local.first) && is_risky(call)) {
 			e->ready = true; /* next time */
 			continue;
 		}
@@ -530,6 +536,7 @@ static bool sync_attempt(struct fx_engine *engine, struct flexsc_entry *call)
 
 	e->idle_looks = 0;
 	e->verdict = try_call(e, call);
+	e->at_once |= e->verdict == FX_TRY_DONE;
 	return e->verdict == FX_TRY_DONE;
 }
 
@@ -567,7 +574,7 @@ static void sync_work(struct fx_engine *engine, unsigned max)
 {
 	(void)max; /* one look's worth of descriptors */
 	if (of(engine)->ready)
-		try_ready(of(engine));
+		try_ready(of(engine), false);
 }
 
 static uint64_t sync_due(struct fx_engine *engine)
@@ -592,8 +599,12 @@ static uint64_t sync_due(struct fx_engine *engine)
 static void sync_wait(struct fx_engine *engine, uint64_t timeout_ns)
 {
 	struct sync_engine *e = of(engine);
+	bool risk = !e->at_once;
 	uint64_t due;
 
+	e->at_once = false;
+	if (e->ready && risk)
+		try_ready(e, true);
 	if (e->base.local.first || e->ready)
 		return;
 	due = sync_due(engine);
