@@ -137,18 +137,63 @@ static uint32_t next_entry(struct fx_pool *pool)
 	return index;
 }
 
-/* Under the lock; comes back under it. */
-static void sleep_until_woken(struct fx_worker *w)
+/* Under the lock: nobody wakes it any more, and it counts no more. */
+static void leave(struct fx_worker *w)
 {
 	struct fx_pool *pool = w->pool;
+	struct fx_worker **p;
+
+	for (p = &pool->idle; *p != w; p = &(*p)->next_idle)
+		;
+	*p = w->next_idle;
+	for (p = &pool->workers; *p != w; p = &(*p)->next)
+		;
+	*p = w->next;
+	w->next = pool->ended;
+	pool->ended = w;
+	count(&pool->nr_threads, -1);
+	fx_count_add(pool->counters, threads, -1);
+}
+
+/* Under the lock; comes back under it. Return: false if it is to end. */
+static bool sleep_until_woken(struct fx_worker *w)
+{
+	struct fx_pool *pool = w->pool;
+	uint64_t end = fx_now_ns() + FX_POOL_IDLE_MS * FX_NS_PER_MS, now;
 
 	fx_store_relaxed(&w->wake, 0u);
 	w->next_idle = pool->idle;
 	pool->idle = w;
-	fx_unlock(&pool->lock);
-	while (!fx_load_acquire(&w->wake))
-		fx_futex_wait(&w->wake, 0, FX_NEVER);
-	fx_lock(&pool->lock);
+	for (;;) {
+		fx_unlock(&pool->lock);
+		while (!fx_load_acquire(&w->wake)) {
+			now = end == FX_NEVER ? 0 : fx_now_ns();
+			if (now >= end)
+				break;
+			fx_futex_wait(&w->wake, 0,
+				      end == FX_NEVER ? FX_NEVER : end - now);
+		}
+		fx_lock(&pool->lock);
+		if (fx_load_relaxed(&w->wake))
+			return true;
+		if (pool->nr_threads > 1) {
+			leave(w);
+			return false;
+		}
+		end = FX_NEVER; /* the last one stays */
+	}
+}
+
+/* Their last step was, or is, to release the lock. */
+static void join(struct fx_worker *list)
+{
+	struct fx_worker *w;
+
+	while ((w = list)) {
+		list = w->next;
+		pthread_join(w->thread, NULL);
+		free(w);
+	}
 }
 
 static void *worker_main(void *arg)
@@ -162,8 +207,9 @@ static void *worker_main(void *arg)
 	w->tid = (pid_t)syscall(SYS_gettid);
 	while (!pool->stop) {
 		if (!pool->first) {
-			sleep_until_woken(w);
-			continue;
+			if (sleep_until_woken(w))
+				continue;
+			break;
 		}
 		uint32_t index = next_entry(pool);
 
@@ -261,11 +307,9 @@ void fx_pool_fini(struct fx_pool *pool)
 	}
 	pool->idle = NULL;
 	fx_unlock(&pool->lock);
-	while ((w = pool->workers)) {
-		pool->workers = w->next;
-		pthread_join(w->thread, NULL);
-		free(w);
-	}
+	/* Nobody leaves any more. */
+	join(pool->workers);
+	join(pool->ended);
 }
 
 void fx_pool_push(struct fx_pool *pool, uint32_t index)
@@ -276,10 +320,12 @@ void fx_pool_push(struct fx_pool *pool, uint32_t index)
 
 void fx_pool_queue(struct fx_pool *pool, uint32_t index)
 {
-	struct fx_worker *w = NULL;
+	struct fx_worker *w = NULL, *ended;
 
 	fx_count(pool->counters, handed_over);
 	fx_lock(&pool->lock);
+	ended = pool->ended;
+	pool->ended = NULL;
 	if (!pool->signal)
 		pool->signal = fx_interrupt_signal();
 	pool->set->beside[index].next = 0;
@@ -300,6 +346,8 @@ void fx_pool_queue(struct fx_pool *pool, uint32_t index)
 	fx_unlock(&pool->lock);
 	if (w)
 		fx_futex_wake(&w->wake, 1);
+	if (fx_unlikely(ended))
+		join(ended);
 }
 
 static bool unqueue(struct fx_pool *pool, uint32_t index)
@@ -353,12 +401,18 @@ bool fx_pool_stalled(struct fx_pool *pool)
 		       pool->max_threads;
 }
 
-void fx_pool_abandon(struct fx_pool *pool)
+static void forget(struct fx_worker *list)
 {
 	struct fx_worker *w;
 
-	while ((w = pool->workers)) {
-		pool->workers = w->next;
+	while ((w = list)) {
+		list = w->next;
 		free(w);
 	}
+}
+
+void fx_pool_abandon(struct fx_pool *pool)
+{
+	forget(pool->workers);
+	forget(pool->ended);
 }

@@ -6,7 +6,9 @@
  * cancellation must reach them) and the one that interrupts a call.
  *
  * Work waits in a queue under a lock: a hop costs tens of microseconds, so
- * the lock does not show. Idle threads are woken last in, first out.
+ * the lock does not show. Idle threads are woken last in, first out; those
+ * that are not needed for FX_POOL_IDLE_MS end, but for one. Who pushes next, or
+ * ends the pool, joins them.
  *
  * Interrupting (cancel). The lock orders three things: a thread announcing
  * which entry it is about to call for, the canceller finding that entry and
@@ -26,6 +28,7 @@
 #include <signal.h>
 
 #define FX_POOL_THREADS 16 /* default limit */
+#define FX_POOL_IDLE_MS 3000 /* idle for so long, all but one end */
 
 struct fx_runner;
 struct fx_worker;
@@ -39,7 +42,8 @@ struct fx_pool {
 	uint32_t nr_queued;
 	uint32_t nr_pending; /* queued, or in a thread's hands */
 	struct fx_worker *idle; /* stack */
-	struct fx_worker *workers; /* all of them */
+	struct fx_worker *workers; /* all of them, but for those */
+	struct fx_worker *ended; /* that are about to return */
 	uint32_t nr_threads, max_threads;
 	uint32_t nr_blocked; /* threads inside a call that may block */
 	bool stop;

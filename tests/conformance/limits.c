@@ -285,6 +285,33 @@ static void queued_behind_threads(void)
 	loop = NULL;
 }
 
+/* Threads that have had nothing to do for seconds end, all but one. */
+static void idle_threads_end(void)
+{
+	enum {
+		NR = 6
+	};
+	struct timespec nap = { .tv_nsec = 50 * 1000000 };
+	struct op ops[NR] = { 0 };
+	unsigned int before, rounds = 0;
+
+	loop = new_loop(0, 0);
+	before = nr_tasks();
+	for (int again = 0; again < 2; again++) {
+		for (int i = 0; i < NR; i++)
+			POST(nanosleep, &ops[i], &nap, NULL);
+		run_ms(10);
+		CHECK_EQ(nr_tasks(), before + NR);
+		for (int i = 0; i < NR; i++)
+			CHECK_EQ(WAIT(&ops[i]), 0);
+		while (nr_tasks() > before + 1 && rounds++ < 80)
+			sleep_ms(100);
+		CHECK_EQ(nr_tasks(), before + 1);
+	}
+	end_loop(loop);
+	loop = NULL;
+}
+
 static const struct test tests[] = {
 	{ "more_than_entries", more_than_entries, TEST_NO_LOOP },
 	{ "more_than_threads", more_than_threads, TEST_NO_LOOP | TEST_SLOW },
@@ -292,6 +319,8 @@ static const struct test tests[] = {
 	{ "hundred_thousand", hundred_thousand, TEST_SLOW },
 	{ "posting_for_ever", posting_for_ever, 0 },
 	{ "bounded_threads", bounded_threads, TEST_NO_LOOP | TEST_BESIDE },
+	{ "idle_threads_end", idle_threads_end,
+	  TEST_NO_LOOP | TEST_BESIDE | TEST_SLOW },
 	{ "queued_behind_threads", queued_behind_threads,
 	  TEST_NO_LOOP | TEST_BESIDE },
 };
