@@ -41,6 +41,8 @@
  * @spins: times it polled first
  * @timers: timers that ran
  * @reverified: registrations looked at again after a long wait
+ * @ring_calls: crossings into the kernel for the ring (engine uring), to
+ *              submit or to collect
  * @stalls: times a round found all syscall threads busy and work waiting
  * @calls: postings by system call number, chains counted by their calls
  *
@@ -77,7 +79,8 @@ struct flexsc_counters {
 	uint64_t timers;
 	uint64_t reverified;
 	uint64_t stalls;
-	uint64_t owner_reserved[8];
+	uint64_t ring_calls;
+	uint64_t owner_reserved[7];
 
 	uint64_t threads;
 	uint64_t threads_most;

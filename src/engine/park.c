@@ -136,7 +136,7 @@ static void time_append(struct fx_park *park, unsigned queue, uint32_t index,
 	struct fx_beside *b = beside(park, index);
 
 	b->queue = (uint8_t)queue;
-	b->stamp_ms = stamp_ms;
+	b->stamp = stamp_ms;
 	b->newer = 0;
 	b->older = park->newest[queue];
 	if (b->older)
@@ -425,7 +425,7 @@ static uint64_t due_in(struct fx_park *park, unsigned queue, uint32_t now,
 
 	if (!index)
 		return FX_NEVER;
-	left = (int32_t)(beside(park, index - 1)->stamp_ms + after_ms - now);
+	left = (int32_t)(beside(park, index - 1)->stamp + after_ms - now);
 	return left <= 0 ? 0 : (uint64_t)left * FX_NS_PER_MS;
 }
 
@@ -436,7 +436,7 @@ static uint64_t timed_due_in(struct fx_park *park, uint32_t now)
 
 	for (uint32_t i = park->oldest[FX_PARK_TIMED]; i;
 	     i = beside(park, i - 1)->newer) {
-		int32_t left = (int32_t)(beside(park, i - 1)->stamp_ms - now);
+		int32_t left = (int32_t)(beside(park, i - 1)->stamp - now);
 		uint64_t ns = left <= 0 ? 0 : (uint64_t)left * FX_NS_PER_MS;
 
 		if (ns < least)
@@ -516,7 +516,7 @@ static bool check_one(struct fx_park *park, uint32_t index, uint32_t now)
 	int fd = (int)b->fd;
 	unsigned dir = call_dir(park, call);
 	struct fx_fdrec *rec = fx_park_record(park, fd, false);
-	uint32_t parked_ms = b->stamp_ms, timeout_ms;
+	uint32_t parked_ms = b->stamp, timeout_ms;
 	int64_t result = -EAGAIN;
 	long bad;
 
@@ -551,7 +551,7 @@ static uint32_t check_timed(struct fx_park *park, uint32_t now)
 	for (uint32_t i = park->oldest[FX_PARK_TIMED]; i;) {
 		uint32_t next = beside(park, i - 1)->newer;
 
-		if ((int32_t)(beside(park, i - 1)->stamp_ms - now) <= 0 &&
+		if ((int32_t)(beside(park, i - 1)->stamp - now) <= 0 &&
 		    check_one(park, i - 1, now))
 			return i - 1;
 		i = next;

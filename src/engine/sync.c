@@ -199,7 +199,7 @@ static bool start_waiting(struct sync_engine *e, uint32_t index)
 	timeout_ms = own_timeout_ms(fd, dir);
 	b->fd = (uint32_t)fd;
 	b->queue = timeout_ms != 0;
-	b->stamp_ms = fx_now_ms_coarse() + timeout_ms;
+	b->stamp = fx_now_ms_coarse() + timeout_ms;
 	e->nr_timed += b->queue;
 	e->nr_waiting++;
 	rec->nr_waiting[dir]++;
@@ -446,7 +446,7 @@ static void expire(struct sync_engine *e)
 		int64_t done = fx_set_entry(e->base.set, i - 1)->ret;
 
 		next = b->next;
-		if (b->queue && (int32_t)(b->stamp_ms - now) <= 0)
+		if (b->queue && (int32_t)(b->stamp - now) <= 0)
 			end(e, i - 1, done > 0 ? done : -EAGAIN);
 	}
 }
@@ -587,7 +587,7 @@ static uint64_t sync_due(struct fx_engine *engine)
 		return FX_NEVER;
 	for (uint32_t i = e->first[LIST_WAITING]; i;
 	     i = beside(e, i - 1)->next) {
-		int32_t left = (int32_t)(beside(e, i - 1)->stamp_ms - now);
+		int32_t left = (int32_t)(beside(e, i - 1)->stamp - now);
 		uint64_t ns = left <= 0 ? 0 : (uint64_t)left * FX_NS_PER_MS;
 
 		if (beside(e, i - 1)->queue && ns < least)

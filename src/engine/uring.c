@@ -196,6 +196,7 @@ static void submit_now(struct uring_engine *e)
 	if (!io_uring_sq_ready(&e->ring))
 		return;
 	do {
+		fx_count(e->poll.base.counters, ring_calls);
 		n = e->loud ? submit_quietly(&e->ring) :
 			      io_uring_submit(&e->ring);
 	} while (n == -EINTR);
@@ -377,7 +378,7 @@ static bool take(struct fx_pool *pool, uint32_t index)
 	fx_park_before(&e->poll.park, desc, call);
 	beside(e, index)->state = STATE_RING;
 	beside(e, index)->queue = 0;
-	beside(e, index)->stamp_ms = now_us(); /* microseconds, here */
+	beside(e, index)->stamp = now_us(); /* microseconds, here */
 	list_add(e, index);
 	e->nr_waiting += ends_with_fd(desc);
 	if (fx_call_may_signal(call->nr))
@@ -411,7 +412,7 @@ static void on_result(struct uring_engine *e, uint32_t index, int64_t ret)
 	/* Among others it would be the queue that is measured. */
 	if (e->nr_flying == 1 && desc->call_class != FX_CALL_WAIT)
 		fx_cost_note(&e->poll.cost, call->nr,
-			     (now_us() - beside(e, index)->stamp_ms) *
+			     (now_us() - beside(e, index)->stamp) *
 				     FX_NS_PER_US);
 	list_remove(e, index);
 	e->nr_waiting -= ends_with_fd(desc);
@@ -435,13 +436,25 @@ static void on_result(struct uring_engine *e, uint32_t index, int64_t ret)
 	fx_run_over(&e->poll.runner, index, ret);
 }
 
+/* Looking at an empty ring asks the kernel if it holds something back. */
+static bool peek_enters(struct io_uring *ring)
+{
+	return fx_load_relaxed(ring->sq.kflags) &
+		       (IORING_SQ_CQ_OVERFLOW | IORING_SQ_TASKRUN) &&
+	       !io_uring_cq_ready(ring);
+}
+
 static void collect(struct uring_engine *e)
 {
 	struct io_uring_cqe *cqe;
 
 	if (!e->nr_flying)
 		return;
-	while (io_uring_peek_cqe(&e->ring, &cqe) == 0) {
+	for (;;) {
+		if (peek_enters(&e->ring))
+			fx_count(e->poll.base.counters, ring_calls);
+		if (io_uring_peek_cqe(&e->ring, &cqe))
+			break;
 		uint64_t what = cqe->user_data;
 		int32_t ret = cqe->res;
 

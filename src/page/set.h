@@ -41,7 +41,7 @@ struct fx_beside {
 	uint32_t chain; /* next entry of the chain + 1 */
 	uint32_t next, prev; /* the queue it is in, index + 1 */
 	uint32_t older, newer; /* queue by time of parking, index + 1 */
-	uint32_t stamp_ms; /* when it was parked */
+	uint32_t stamp; /* when it was parked, in the engine's unit */
 	uint32_t fd; /* descriptor it is parked on */
 	uint32_t posted; /* where on the submission ring, low half */
 	uint8_t queue; /* which queue by time; 0 none */

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "harness.h"
 
+#include <flexsc/counters.h>
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
@@ -501,6 +502,61 @@ static void two_in_one_thread(void)
 	flexsc_loop_use(first);
 }
 
+/* The counters of the first loop, found as an observer finds them. */
+static const struct flexsc_counters *find_counters(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned long begin = 0;
+	char line[256];
+
+	CHECK(maps != NULL);
+	while (!begin && fgets(line, sizeof(line), maps))
+		if (strstr(line, "/memfd:flexsc-counters"))
+			begin = strtoul(line, NULL, 16);
+	fclose(maps);
+	return (const struct flexsc_counters *)begin;
+}
+
+static void counted(void)
+{
+	const struct flexsc_counters *c = find_counters();
+	struct timespec nap = { .tv_nsec = 1 };
+	struct op op = { 0 };
+	int sv[2], in[2], out[2];
+	uint64_t before;
+	char byte;
+
+	if (!c)
+		skip("no memfd for the counters here");
+	CHECK_EQ(c->magic, FLEXSC_COUNTERS_MAGIC);
+	CHECK_EQ(c->version, FLEXSC_COUNTERS_VERSION);
+	CHECK_EQ(c->size, sizeof(*c));
+	CHECK_EQ(c->pid, getpid());
+	CHECK(!strcmp(c->engine, engine));
+	before = c->completed;
+	make_pair(sv);
+	for (int i = 0; i < 10; i++) {
+		CHECK_EQ(CALL(nanosleep, &nap, NULL), 0);
+		CHECK_EQ(CALL(write, sv[0], "x", 1), 1);
+		CHECK_EQ(CALL(read, sv[1], &byte, 1), 1);
+		CHECK_EQ(CALL(fsync, sv[0]), -EINVAL);
+	}
+	CHECK_EQ(c->completed - before, 40);
+	CHECK_EQ(c->posted - c->completed, 0);
+	CHECK_EQ(c->calls[SYS_fsync], 10);
+	CHECK_EQ(c->ring_calls, 0);
+	if (strcmp(engine, "uring") != 0)
+		return;
+	/* This one goes to the ring, for it may wait for ever. */
+	make_pipe(in);
+	make_pipe(out);
+	POST(splice, &op, in[0], NULL, out[1], NULL, 1, 0);
+	run_ms(5);
+	CHECK_EQ(write(in[1], "x", 1), 1);
+	CHECK_EQ(WAIT(&op), 1);
+	CHECK(c->ring_calls > 0);
+}
+
 static unsigned int nr_ticks;
 
 static void tick(struct flexsc_event *ev)
@@ -539,6 +595,7 @@ static const struct test tests[] = {
 	{ "come_and_go", come_and_go, TEST_NO_LOOP | TEST_SLOW },
 	{ "handed_over", handed_over, 0 },
 	{ "two_in_one_thread", two_in_one_thread, 0 },
+	{ "counted", counted, 0 },
 	{ "one_loop", one_loop, TEST_NO_LOOP },
 };
 
