@@ -9,7 +9,6 @@
 #include "bench/machine.h"
 #include "bench/report.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -76,18 +75,12 @@ static void post_stat(unsigned int i)
 
 static void plain_open_close(unsigned int i)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	nr_bad += fd < 0;
-	close(fd);
+	open_close_plain(path);
 }
 
 static void post_open_close(unsigned int i)
 {
-	flexsc_chain_begin();
-	flexsc_open(NULL, path, O_RDONLY | O_CLOEXEC, 0);
-	flexsc_close(&events[i], FLEXSC_RESULT(0));
-	flexsc_chain_end();
+	open_close_post(&events[i], path);
 }
 
 static void plain_socket(unsigned int i)
@@ -255,15 +248,10 @@ static int run(const struct bench_options *o)
 	static const unsigned int batches[] = { 1, 4, 16, 64, 256 };
 	struct engine_loop loops[NR_ENGINES];
 	unsigned int nr_loops;
-	int bad = scratch_new(&scratch, 1);
 
-	if (bad) {
-		fprintf(stderr, "flexsc: cannot make files in /tmp: %s\n",
-			strerror(-bad));
+	file_fd = scratch_open(&scratch, O_RDONLY, path, sizeof(path));
+	if (file_fd < 0)
 		return 1;
-	}
-	scratch_path(&scratch, "", 0, path, sizeof(path));
-	file_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
 		sockets[0] = sockets[1] = -1;
 	for (unsigned int i = 0; i < MAX_BATCH; i++)
@@ -273,6 +261,7 @@ static int run(const struct bench_options *o)
 		for (unsigned int j = 0; j < 5; j++)
 			run_case(o, &ops[i], batches[j], loops, nr_loops);
 	loops_close(loops, nr_loops);
+	close(file_fd);
 	scratch_free(&scratch);
 	if (nr_bad)
 		fprintf(stderr, "flexsc: %ld calls failed\n", nr_bad);

@@ -148,3 +148,35 @@ void scratch_free(struct scratch *s)
 	nftw(s->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 	to_remove = NULL;
 }
+
+int scratch_open(struct scratch *s, int flags, char *path, unsigned long size)
+{
+	int bad = scratch_new(s, 1), fd;
+
+	if (bad) {
+		fprintf(stderr, "flexsc: cannot make files in /tmp: %s\n",
+			strerror(-bad));
+		return -1;
+	}
+	scratch_path(s, "", 0, path, size);
+	fd = open(path, flags | O_CLOEXEC);
+	if (fd < 0) {
+		fprintf(stderr, "flexsc: cannot open %s: %s\n", path,
+			strerror(errno));
+		scratch_free(s);
+	}
+	return fd;
+}
+
+void open_close_plain(const char *path)
+{
+	close(open(path, O_RDONLY | O_CLOEXEC));
+}
+
+void open_close_post(struct flexsc_event *ev, const char *path)
+{
+	flexsc_chain_begin();
+	flexsc_open(NULL, path, O_RDONLY | O_CLOEXEC, 0);
+	flexsc_close(ev, FLEXSC_RESULT(0));
+	flexsc_chain_end();
+}

@@ -46,4 +46,14 @@ void scratch_path(const struct scratch *s, const char *prefix, unsigned int i,
 		  char *path, unsigned long size);
 void scratch_free(struct scratch *s);
 
+/*
+ * One such file, open. Return: a descriptor, or -1 after saying why on stderr;
+ * then there is nothing to free.
+ */
+int scratch_open(struct scratch *s, int flags, char *path, unsigned long size);
+
+/* A pair of calls that several benchmarks make: plain, and as a chain. */
+void open_close_plain(const char *path);
+void open_close_post(struct flexsc_event *ev, const char *path);
+
 #endif /* BENCH_LOOPS_H */

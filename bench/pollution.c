@@ -59,15 +59,12 @@ static void post_pwrite(struct flexsc_event *ev)
 
 static void plain_open_close(void)
 {
-	close(open(path, O_RDONLY | O_CLOEXEC));
+	open_close_plain(path);
 }
 
 static void post_open_close(struct flexsc_event *ev)
 {
-	flexsc_chain_begin();
-	flexsc_open(NULL, path, O_RDONLY | O_CLOEXEC, 0);
-	flexsc_close(ev, FLEXSC_RESULT(0));
-	flexsc_chain_end();
+	open_close_post(ev, path);
 }
 
 static const struct op {
@@ -233,15 +230,10 @@ static int run(const struct bench_options *o)
 	static const unsigned int every[] = { 2000,  5000,  10000,
 					      20000, 50000, 100000 };
 	struct engine_loop loop = { 0 };
-	int bad = scratch_new(&scratch, 1);
 
-	if (bad) {
-		fprintf(stderr, "flexsc: cannot make files in /tmp: %s\n",
-			strerror(-bad));
+	file_fd = scratch_open(&scratch, O_RDWR, path, sizeof(path));
+	if (file_fd < 0)
 		return 1;
-	}
-	scratch_path(&scratch, "", 0, path, sizeof(path));
-	file_fd = open(path, O_RDWR | O_CLOEXEC);
 	for (int i = 0; i < IN_FLIGHT; i++)
 		events[i].handler = done;
 	if (!loops_open(&loop, "uthread"))
