@@ -88,24 +88,34 @@ static void interrupted(int signal_number)
 	}
 	if (to_remove)
 		rmdir(to_remove->folder);
-	raise(signal_number); /* SA_RESETHAND: ends the process */
+	/* Not before: timeout(1) sends it twice, and the second would end us. */
+	signal(signal_number, SIG_DFL);
+	raise(signal_number);
 }
 
 static void remove_when_interrupted(struct scratch *s)
 {
-	struct sigaction action = { .sa_handler = interrupted,
-				    .sa_flags = SA_RESETHAND };
+	/* SIGPIPE: nobody reads the table any more, as with `| head`. */
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE };
+	struct sigaction action = { .sa_handler = interrupted }, before;
 
 	to_remove = s;
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	sigfillset(&action.sa_mask);
+	for (unsigned int i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (sigaction(ends[i], NULL, &before) == 0 &&
+		    before.sa_handler != SIG_IGN) /* nohup */
+			sigaction(ends[i], &action, NULL);
 }
 
 int scratch_new(struct scratch *s, unsigned int nr)
 {
 	static const char block[4096];
+	const char *top = getenv("TMPDIR");
 
-	snprintf(s->folder, sizeof(s->folder), "/tmp/flexsc-bench.XXXXXX");
+	/* A long one would not fit: paths are kept short. */
+	if (!top || !*top || strlen(top) > 32)
+		top = "/tmp";
+	snprintf(s->folder, sizeof(s->folder), "%s/flexsc-bench.XXXXXX", top);
 	if (!mkdtemp(s->folder))
 		return -errno;
 	s->nr_files = nr;
