@@ -19,14 +19,33 @@ static inline int reference(uint64_t argument)
 	return n < FLEXSC_CHAIN_MAX ? (int)n : -1;
 }
 
+/* Results into distances; which arguments were such, or -EINVAL. */
+static __attribute__((noinline)) int
+resolve(unsigned int nr_before, unsigned int nr_args, __u64 *args)
+{
+	unsigned int flags = 0;
+
+	for (unsigned i = 0; i < nr_args; i++) {
+		int which = reference(args[i]);
+
+		if (which < 0)
+			continue;
+		if ((unsigned)which >= nr_before)
+			return -EINVAL;
+		args[i] = nr_before - (unsigned)which;
+		flags |= FLEXSC_F_ARG(i);
+	}
+	return (int)flags;
+}
+
 int fx_loop_collect(struct flexsc_loop *loop, struct flexsc_event *ev,
 		    unsigned int nr, const __u64 *args)
 {
 	const struct fx_call_desc *desc = &fx_call_table[nr];
 	struct fx_collect *c = &loop->collect;
 	struct flexsc_entry *mine = &c->calls[c->nr];
-	unsigned flags = c->always ? FLEXSC_F_ALWAYS : 0;
 	bool refers = false;
+	int flags = 0;
 
 	if (c->bad)
 		return c->bad;
@@ -35,22 +54,19 @@ int fx_loop_collect(struct flexsc_loop *loop, struct flexsc_event *ev,
 	/* What depends on the calling thread cannot run on another one. */
 	if (desc->flags & FX_CALL_SELF)
 		return c->bad = -EOPNOTSUPP;
-	memcpy(mine->args, args, sizeof(mine->args));
-	for (unsigned i = 0; i < 6; i++)
+#pragma GCC unroll 6
+	for (unsigned i = 0; i < 6; i++) {
+		mine->args[i] = args[i];
 		refers |= reference(args[i]) >= 0;
-	for (unsigned i = 0; fx_unlikely(refers) && i < desc->nr_args; i++) {
-		int which = reference(args[i]);
-
-		if (which < 0)
-			continue;
-		if ((unsigned)which >= c->nr)
-			return c->bad = -EINVAL;
-		mine->args[i] = c->nr - (unsigned)which;
-		flags |= FLEXSC_F_ARG(i);
+	}
+	if (refers) {
+		flags = resolve(c->nr, desc->nr_args, mine->args);
+		if (flags < 0)
+			return c->bad = flags;
 	}
 	mine->nr = (uint16_t)nr;
 	mine->nr_args = desc->nr_args;
-	mine->flags = (uint8_t)flags;
+	mine->flags = (uint8_t)(flags | (c->always ? FLEXSC_F_ALWAYS : 0));
 	mine->ret = 0;
 	if (c->nr)
 		mine[-1].flags |= FLEXSC_F_LINK;
