@@ -11,8 +11,8 @@
  * owner looks at its flag after each batch and pays for a wake-up only then.
  */
 #include "arch/arch.h"
+#include "engine/core.h"
 #include "engine/engines.h"
-#include "engine/run.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -24,235 +24,46 @@
 
 /* Near the cost of a wake-up: longer wastes a core, shorter pays it often. */
 #define SPIN_NS 50000u
-/* Empty looks between two looks at the clock and the epoll set. */
-#define LOOKS 128
-/* Calls in a row after which parked descriptors get their turn. */
-#define CALLS_IN_A_ROW 64
-/*
- * Completions in a row after which a sleeping owner is woken; at the latest
- * when there are no more to come at once.
- */
-#define COMPLETIONS_A_WAKE 16
 /* Of so few calls under way each is waited for, as long as sleeping costs. */
 #define FEW_CALLS 2
 #define FEW_SPIN_NS 5000u
 
-struct uthread_engine {
-	/* Read-mostly. */
-	struct fx_engine base;
-	struct fx_runner model; /* for the pool's threads */
-	uint64_t spin_ns;
-	int core_eventfd;
-	pthread_t core;
-	uint32_t stop;
-	int core_cpu; /* where the core thread was seen last */
-
-	/* Written by whoever carries calls out. */
-	struct fx_park park __attribute__((aligned(FX_CACHE_LINE)));
-	struct fx_pool pool;
-	struct fx_cost cost;
-	struct fx_guard guard, core_guard; /* owner's, core thread's */
-
-	/* Owner. */
-	struct fx_runner runner __attribute__((aligned(FX_CACHE_LINE)));
-	struct fx_worker_view view;
-
-	/* Core thread. */
-	struct fx_runner core_runner __attribute__((aligned(FX_CACHE_LINE)));
-	struct fx_worker_view core_view;
-	unsigned untold; /* completions without a look at the owner */
-};
-
-static struct uthread_engine *of(struct fx_engine *engine)
+static struct fx_uthread *of(struct fx_engine *engine)
 {
-	return fx_container_of(engine, struct uthread_engine, base);
+	return fx_container_of(engine, struct fx_uthread, base);
 }
 
 static void owner_complete(struct fx_runner *runner, uint32_t index,
 			   int64_t ret)
 {
-	struct uthread_engine *e =
-		fx_container_of(runner, struct uthread_engine, runner);
+	struct fx_uthread *e =
+		fx_container_of(runner, struct fx_uthread, runner);
 
 	fx_local_add(&e->base.local, runner->set, index, ret);
 }
 
 /*
- * An owner that is woken by the first of many completions goes back to sleep
- * after each: so it is told of some at a time.
- */
-static void tell_owner(struct uthread_engine *e)
-{
-	if (!e->untold)
-		return;
-	e->untold = 0;
-	fx_set_look_at_owner(e->base.set);
-}
-
-static void core_complete(struct fx_runner *runner, uint32_t index, int64_t ret)
-{
-	struct uthread_engine *e =
-		fx_container_of(runner, struct uthread_engine, core_runner);
-
-	fx_set_finish(runner->set, &e->core_view, index, ret);
-	if (++e->untold == COMPLETIONS_A_WAKE)
-		tell_owner(e);
-}
-
-/* The core thread --------------------------------------------------------- */
-
-/*
  * What the owner leaves to the core thread: a close ends the calls posted
- * before it, and the core thread may be in the middle of one of them.
+ * before it, and the core thread may be in the middle of one of them. And what
+ * may wait for storage, while one is stuck there.
  */
 static bool may_help(const struct flexsc_entry *entry, void *arg)
 {
-	struct uthread_engine *e = arg;
+	struct fx_uthread *e = arg;
+	const struct fx_call_desc *desc = fx_engine_desc(&e->base, entry->nr);
 
-	return !(fx_engine_desc(&e->base, entry->nr)->flags & FX_CALL_CLOSES);
-}
-
-/* Up to @limit submissions; returns how many chains were taken. */
-static unsigned take(struct uthread_engine *e, struct fx_runner *runner,
-		     struct fx_worker_view *view, unsigned limit)
-{
-	bool helping = runner == &e->runner;
-	uint32_t indices[FLEXSC_MAX_CHAIN];
-	unsigned n = 0;
-
-	while (n < limit) {
-		int nr = fx_set_take(e->base.set, view, indices,
-				     helping ? may_help : NULL, e);
-
-		if (nr <= 0)
-			break;
-		fx_run_link(e->base.set, indices, (unsigned)nr);
-		fx_run(runner, indices[0]);
-		n++;
-	}
-	return n;
-}
-
-static unsigned resume_parked(struct uthread_engine *e)
-{
-	unsigned n = 0;
-	uint32_t index;
-
-	while (n < CALLS_IN_A_ROW &&
-	       (index = fx_park_next(&e->park)) != FX_NO_ENTRY) {
-		fx_run(&e->core_runner, index);
-		n++;
-	}
-	tell_owner(e);
-	return n;
-}
-
-static void look_at_descriptors(struct uthread_engine *e, uint64_t timeout_ns)
-{
-	uint32_t index;
-	uint64_t n;
-	bool woken;
-
-	fx_park_wait(&e->park, timeout_ns, &woken);
-	if (woken)
-		fx_arch_syscall(SYS_read, e->core_eventfd, (long)&n, sizeof(n),
-				0, 0, 0);
-	while ((index = fx_park_check(&e->park)) != FX_NO_ENTRY)
-		fx_run_over(&e->core_runner, index,
-			    fx_set_entry(e->base.set, index)->ret);
-	tell_owner(e);
-}
-
-static void core_sleep(struct uthread_engine *e)
-{
-	struct fx_set *set = e->base.set;
-	uint32_t *flag = &set->shared->engine_sleeping;
-
-	fx_store_relaxed(flag, 1u);
-	fx_barrier_heavy();
-	if (!fx_set_has_work(set, &e->core_view) &&
-	    !fx_load_acquire(&e->stop)) {
-		fx_count(e->base.counters, core_sleeps);
-		look_at_descriptors(e, fx_park_due(&e->park));
-	}
-	fx_exchange(flag, 0u);
-	fx_store_relaxed(&e->core_cpu, sched_getcpu());
-}
-
-static void *core_main(void *arg)
-{
-	struct uthread_engine *e = arg;
-	uint64_t last_work = fx_now_ns();
-	unsigned looks = 0;
-
-	pthread_setname_np(pthread_self(), "flexsc-core");
-	fx_store_relaxed(&e->core_cpu, sched_getcpu());
-	while (!fx_load_acquire(&e->stop)) {
-		unsigned n =
-			take(e, &e->core_runner, &e->core_view, CALLS_IN_A_ROW);
-
-		tell_owner(e);
-		if (n) {
-			fx_count_add(e->base.counters, core_calls, n);
-			looks = 0;
-			last_work = 0;
-			if (n < CALLS_IN_A_ROW)
-				continue;
-		} else if (++looks < LOOKS) {
-			fx_cpu_relax();
-			continue;
-		}
-		looks = 0;
-		if (fx_load_relaxed(&e->park.nr_parked))
-			look_at_descriptors(e, 0);
-		if (resume_parked(e) || n || !last_work) {
-			last_work = fx_now_ns();
-			continue;
-		}
-		if (fx_now_ns() - last_work > e->spin_ns)
-			core_sleep(e);
-	}
-	return NULL;
+	return !(desc->flags & FX_CALL_CLOSES) &&
+	       !(desc->call_class == FX_CALL_DISK &&
+		 fx_load_relaxed(&e->nr_stuck));
 }
 
 /* Setting up --------------------------------------------------------------- */
-
-/* The processors that the core thread may use: not the owner's. */
-static bool other_processors(cpu_set_t *set)
-{
-	int here = sched_getcpu();
-
-	if (sched_getaffinity(0, sizeof(*set), set))
-		return false;
-	if (CPU_COUNT(set) < 2)
-		return false;
-	if (here >= 0)
-		CPU_CLR(here, set);
-	return true;
-}
-
-/* A owner pinned to one processor still leaves the others to the thread. */
-static bool any_other_processor(cpu_set_t *set)
-{
-	int here = sched_getcpu();
-	long nr = sysconf(_SC_NPROCESSORS_ONLN);
-
-	if (other_processors(set))
-		return true;
-	if (nr < 2)
-		return false;
-	CPU_ZERO(set);
-	for (long i = 0; i < nr && i < CPU_SETSIZE; i++)
-		if (i != here)
-			CPU_SET((size_t)i, set);
-	return true;
-}
 
 static bool uthread_usable(char *reason, size_t size)
 {
 	cpu_set_t set;
 
-	if (!any_other_processor(&set)) {
+	if (!fx_core_processors(&set)) {
 		snprintf(reason, size,
 			 "needs a second processor, and there is only one");
 		return false;
@@ -263,32 +74,7 @@ static bool uthread_usable(char *reason, size_t size)
 	return true;
 }
 
-static int start_core(struct uthread_engine *e)
-{
-	pthread_attr_t attr;
-	sigset_t before;
-	cpu_set_t set;
-	int bad;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 256 * 1024);
-	if (any_other_processor(&set))
-		pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
-	fx_pool_mask(&before);
-	bad = pthread_create(&e->core, &attr, core_main, e);
-	if (bad == EINVAL) { /* a cpuset forbids the other processors */
-		pthread_attr_t plain;
-
-		pthread_attr_init(&plain);
-		bad = pthread_create(&e->core, &plain, core_main, e);
-		pthread_attr_destroy(&plain);
-	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return -bad;
-}
-
-static void set_runners(struct uthread_engine *e)
+static void set_runners(struct fx_uthread *e)
 {
 	e->model = (struct fx_runner){
 		.set = e->base.set,
@@ -298,25 +84,21 @@ static void set_runners(struct uthread_engine *e)
 		.table = e->base.table,
 	};
 	e->runner = e->model;
-	e->core_runner = e->model;
 	e->runner.owner = true;
 	e->runner.guard = &e->guard;
-	e->core_runner.guard = &e->core_guard;
 	e->runner.complete = owner_complete;
-	e->core_runner.complete = core_complete;
 	fx_worker_view_init(&e->view);
-	fx_worker_view_init(&e->core_view);
 }
 
 static int uthread_new(struct fx_engine **engine,
 		       const struct fx_engine_config *config)
 {
-	struct uthread_engine *e = aligned_alloc(FX_CACHE_LINE, sizeof(*e));
+	struct fx_uthread *e = aligned_alloc(FX_CACHE_LINE, sizeof(*e));
 	int bad;
 
 	if (!e)
 		return -ENOMEM;
-	*e = (struct uthread_engine){ .spin_ns = SPIN_NS };
+	*e = (struct fx_uthread){ .spin_ns = SPIN_NS };
 	if (config->spin_ns != FX_NEVER)
 		e->spin_ns = config->spin_ns;
 	fx_engine_setup(&e->base, &fx_engine_uthread, config);
@@ -336,7 +118,7 @@ static int uthread_new(struct fx_engine **engine,
 	set_runners(e);
 	fx_pool_init(&e->pool, config->set, &e->model, config->counters,
 		     config->max_threads);
-	bad = start_core(e);
+	bad = fx_core_init(e);
 	if (bad)
 		goto fini_park;
 	*engine = &e->base;
@@ -353,13 +135,10 @@ free_engine:
 
 static void uthread_free(struct fx_engine *engine)
 {
-	struct uthread_engine *e = of(engine);
+	struct fx_uthread *e = of(engine);
 
-	fx_store_release(&e->stop, 1u);
-	fx_park_poke(&e->park);
-	pthread_join(e->core, NULL);
+	fx_core_fini(e);
 	fx_guard_fini(&e->guard);
-	fx_guard_fini(&e->core_guard);
 	fx_pool_fini(&e->pool);
 	fx_park_fini(&e->park);
 	close(e->core_eventfd);
@@ -368,8 +147,9 @@ static void uthread_free(struct fx_engine *engine)
 
 static void uthread_abandon(struct fx_engine *engine)
 {
-	struct uthread_engine *e = of(engine);
+	struct fx_uthread *e = of(engine);
 
+	fx_core_abandon(e);
 	fx_pool_abandon(&e->pool);
 	fx_park_fini(&e->park);
 	close(e->core_eventfd);
@@ -412,7 +192,7 @@ static void uthread_flush(struct fx_engine *engine)
 }
 
 /* Anything to reap, before or while polling for it? */
-static bool has_result(struct uthread_engine *e)
+static bool has_result(struct fx_uthread *e)
 {
 	return e->base.local.first || fx_set_has_completion(e->base.set);
 }
@@ -421,10 +201,15 @@ static bool has_result(struct uthread_engine *e)
  * Nothing to do: carry out pending calls here too, one chain at a time, until
  * something completes. A call on a descriptor parks as on the core thread.
  */
-static bool help(struct uthread_engine *e)
+static bool help(struct fx_uthread *e)
 {
-	if (!take(e, &e->runner, &e->view, 1))
+	uint32_t indices[FLEXSC_MAX_CHAIN];
+	int nr = fx_set_take(e->base.set, &e->view, indices, may_help, e);
+
+	if (nr <= 0)
 		return false;
+	fx_run_link(e->base.set, indices, (unsigned)nr);
+	fx_run(&e->runner, indices[0]);
 	fx_count(e->base.counters, helped);
 	/* What was parked may be due before the core thread would look. */
 	uthread_flush(&e->base);
@@ -432,27 +217,28 @@ static bool help(struct uthread_engine *e)
 }
 
 /* The owner was moved to the core thread's processor: it must give way. */
-static void keep_apart(struct uthread_engine *e)
+static void keep_apart(struct fx_uthread *e)
 {
 	int here = sched_getcpu(), saved = errno;
 	cpu_set_t set;
 
 	if (here < 0 || here != fx_load_relaxed(&e->core_cpu))
 		return;
-	if (any_other_processor(&set) &&
-	    pthread_setaffinity_np(e->core, sizeof(set), &set) == 0)
+	if (fx_core_processors(&set) &&
+	    sched_setaffinity(fx_load_relaxed(&e->core_tid), sizeof(set),
+			      &set) == 0)
 		fx_store_relaxed(&e->core_cpu, -1);
 	errno = saved;
 }
 
-static bool spin(struct uthread_engine *e, uint64_t window, bool helping)
+static bool spin(struct fx_uthread *e, uint64_t window, bool helping)
 {
 	uint64_t begin = fx_now_ns();
 
 	fx_count(e->base.counters, spins);
 	keep_apart(e);
 	do {
-		for (unsigned i = 0; i < LOOKS; i++) {
+		for (unsigned i = 0; i < FX_CORE_LOOKS; i++) {
 			if (has_result(e))
 				return true;
 			fx_cpu_relax();
@@ -469,7 +255,7 @@ static bool spin(struct uthread_engine *e, uint64_t window, bool helping)
  * is for its handlers and not for system calls. It sleeps, since many calls
  * under way come back many at a time, and few only when somebody asks.
  */
-static bool wait_awake(struct uthread_engine *e, uint64_t timeout_ns)
+static bool wait_awake(struct fx_uthread *e, uint64_t timeout_ns)
 {
 	uint32_t parked = fx_load_relaxed(&e->park.nr_parked);
 	uint32_t under_way = fx_set_claimed(e->base.set) - parked;
@@ -482,7 +268,7 @@ static bool wait_awake(struct uthread_engine *e, uint64_t timeout_ns)
 	return spin(e, window < FEW_SPIN_NS ? window : FEW_SPIN_NS, false);
 }
 
-static void owner_sleep(struct uthread_engine *e, uint64_t timeout_ns)
+static void owner_sleep(struct fx_uthread *e, uint64_t timeout_ns)
 {
 	struct timespec ts = fx_timespec(timeout_ns);
 	struct pollfd p = { .fd = e->base.set->owner_eventfd,
@@ -503,7 +289,7 @@ static void owner_sleep(struct uthread_engine *e, uint64_t timeout_ns)
 
 static void uthread_wait(struct fx_engine *engine, uint64_t timeout_ns)
 {
-	struct uthread_engine *e = of(engine);
+	struct fx_uthread *e = of(engine);
 
 	fx_call_round();
 	if (timeout_ns == 0 || has_result(e))
@@ -522,7 +308,7 @@ static void uthread_interrupt(struct fx_engine *engine)
 
 static int uthread_cancel(struct fx_engine *engine, uint32_t index)
 {
-	struct uthread_engine *e = of(engine);
+	struct fx_uthread *e = of(engine);
 	struct flexsc_entry *entry = fx_set_entry(engine->set, index);
 
 	switch (fx_set_cancel(engine->set, index)) {
@@ -543,7 +329,7 @@ static int uthread_cancel(struct fx_engine *engine, uint32_t index)
 
 static void uthread_closing(struct fx_engine *engine, int fd)
 {
-	struct uthread_engine *e = of(engine);
+	struct fx_uthread *e = of(engine);
 	uint32_t index;
 
 	while ((index = fx_park_cancel_fd(&e->park, fd)) != FX_NO_ENTRY)

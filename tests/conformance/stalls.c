@@ -7,9 +7,13 @@
 #include "harness.h"
 
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <termios.h>
 
@@ -200,11 +204,72 @@ static void file_became_pipe(void)
 	close(fds[1]);
 }
 
+/* Memory whose first use waits, in the kernel, until somebody fills it. */
+static struct stat *unfilled_page(int *uffd)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = { .range = { .len = 4096 },
+				       .mode = UFFDIO_REGISTER_MODE_MISSING };
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	*uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	reg.range.start = (uintptr_t)page;
+	if (*uffd < 0 || ioctl(*uffd, UFFDIO_API, &api) ||
+	    ioctl(*uffd, UFFDIO_REGISTER, &reg))
+		skip("no userfaultfd for faults in the kernel here");
+	return page;
+}
+
+/* As a network file system that is gone: no signal ends it, but somebody. */
+static void syscall_thread_is_stuck(void)
+{
+	enum {
+		NR_STUCK = 3
+	};
+	struct op stuck[NR_STUCK] = { 0 }, parked = { 0 };
+	struct stat *page[NR_STUCK], st;
+	int uffd[NR_STUCK], fds[2];
+	char buf[10];
+
+	if (strcmp(engine, "uthread"))
+		skip("another engine's calls are made by the loop's thread");
+	make_pipe(fds);
+	close(make_file("file", 7));
+	POST(read, &parked, fds[0], buf, sizeof(buf));
+	run_ms(5);
+	for (int i = 0; i < NR_STUCK; i++) {
+		page[i] = unfilled_page(&uffd[i]);
+		POST(stat, &stuck[i], "file", page[i]);
+		flexsc_loop_poll(loop, 0);
+		sleep_ms(30 * slowness()); /* the loop must not help with it */
+		/* What was parked, what comes now, and a close. */
+		CHECK_EQ(write(fds[1], "abc", 3), 3);
+		CHECK_EQ(WAIT(&parked), 3);
+		CHECK_EQ(CALL(stat, "file", &st), 0);
+		CHECK_EQ(CALL(close, dup(fds[0])), 0);
+		POST(read, &parked, fds[0], buf, sizeof(buf));
+		loop_goes_on();
+		CHECK_EQ(stuck[i].nr_done, 0);
+	}
+	for (int i = 0; i < NR_STUCK; i++) {
+		struct uffdio_zeropage zero = { .range = { .len = 4096 } };
+
+		zero.range.start = (uintptr_t)page[i];
+		CHECK_EQ(ioctl(uffd[i], UFFDIO_ZEROPAGE, &zero), 0);
+		CHECK_EQ(WAIT(&stuck[i]), 0);
+		CHECK_EQ(page[i]->st_size, 7);
+	}
+	CHECK_EQ(write(fds[1], "abcd", 4), 4);
+	CHECK_EQ(WAIT(&parked), 4);
+}
+
 static const struct test tests[] = {
 	{ "file_became_pipe", file_became_pipe, TEST_BESIDE },
 	{ "eventfd_is_full", eventfd_is_full, TEST_BESIDE },
 	{ "inotify_without_room", inotify_without_room, TEST_BESIDE },
 	{ "splice_locks_its_pipe", splice_locks_its_pipe, TEST_BESIDE },
+	{ "syscall_thread_is_stuck", syscall_thread_is_stuck, TEST_BESIDE },
 	{ "terminal_is_full", terminal_is_full, TEST_BESIDE },
 };
 
