@@ -38,6 +38,9 @@ bool fx_guard_wanted(unsigned int nr)
 
 static void interrupt(struct fx_guard *g, uint32_t number)
 {
+	/* Its caller has lost its processor since it was interrupted. */
+	if (number >= CLAIMED)
+		return;
 	if (!fx_cas(&g->inside, &number, CLAIMED))
 		return;
 	fx_interrupt_send(&g->interrupt, g->tid);
