@@ -4,6 +4,7 @@
 #define FX_ARCH_ARCH_H
 
 #if defined(__x86_64__) && !defined(__ILP32__)
+#include "arch/x86_64/context.h"
 #include "arch/x86_64/syscall.h"
 #else
 #error "FlexSC supports x86-64 so far; add a folder below src/arch"
