@@ -7,22 +7,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-/* Which calls the engine only has to find on the submission ring. */
-static void find_heads(struct fx_owner *owner)
-{
-	const struct fx_engine *engine = owner->engine;
-
-	for (unsigned nr = 0; nr < FX_NR_CALLS; nr++) {
-		const struct fx_call_desc *desc = &fx_call_table[nr];
-		bool ask = !engine->publishes ||
-			   engine->attempts >> desc->call_class & 1 ||
-			   desc->flags & (FX_CALL_SELF | FX_CALL_CLOSES);
-
-		owner->heads[nr] = ask ? (union fx_head){ 0 } :
-					 fx_head(nr, desc->nr_args, 0);
-	}
-}
-
 int fx_owner_init(struct fx_owner *owner,
 		  const struct fx_owner_options *options)
 {
@@ -48,7 +32,6 @@ int fx_owner_init(struct fx_owner *owner,
 			    owner->reason);
 	if (bad)
 		goto free_counters;
-	find_heads(owner);
 	owner->flushed = 0;
 	fx_counters_name(owner->counters, owner->engine->ops->name);
 	return 0;

@@ -16,8 +16,6 @@ struct fx_owner {
 	struct fx_engine *engine;
 	struct flexsc_counters *counters;
 	uint64_t flushed; /* submissions that the engine was told of */
-	/* Of calls that only have to be published; others are 0. */
-	union fx_head heads[FX_NR_CALLS];
 	char reason[FX_REASON_SIZE];
 };
 
@@ -50,7 +48,8 @@ enum fx_post {
 static inline bool fx_owner_can_publish(const struct fx_owner *owner,
 					unsigned nr)
 {
-	return nr < FX_NR_CALLS && fx_load_relaxed(&owner->heads[nr].word) &&
+	return nr < FX_NR_CALLS &&
+	       fx_load_relaxed(&owner->engine->heads[nr].word) &&
 	       owner->set.nr_free;
 }
 
@@ -67,7 +66,7 @@ fx_owner_publish(struct fx_owner *owner, unsigned nr, uint64_t a0, uint64_t a1,
 	struct fx_set *set = &owner->set;
 	uint32_t index = set->free[--set->nr_free];
 
-	fx_set_fill(set, index, &owner->heads[nr], a0, a1, a2, a3, a4, a5,
+	fx_set_fill(set, index, &owner->engine->heads[nr], a0, a1, a2, a3, a4, a5,
 		    cookie);
 	fx_set_publish(set, index);
 	return index;

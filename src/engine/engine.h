@@ -152,8 +152,10 @@ struct fx_engine_ops {
 struct fx_engine {
 	const struct fx_engine_ops *ops;
 	uint32_t attempts; /* bits 1 << class: attempt() is worth calling */
-	/* post() is fx_set_publish(), and flush() is for postings only. */
+	/* fx_engine_publish() is in force. */
 	bool publishes;
+	/* Of calls that only have to be published; others are 0. */
+	union fx_head heads[FX_NR_CALLS];
 	struct fx_local local;
 	const struct fx_call_desc *table;
 	struct fx_set *set;
@@ -172,6 +174,14 @@ static inline void fx_engine_setup(struct fx_engine *engine,
 	engine->set = config->set;
 	engine->counters = config->counters;
 }
+
+/*
+ * From now on post() is nothing but fx_set_publish(), except of calls that
+ * are attempted or need a look before; flush() is for postings only.
+ */
+void fx_engine_publish(struct fx_engine *engine, uint32_t attempts);
+/* And no more. */
+void fx_engine_unpublish(struct fx_engine *engine);
 
 static inline const struct fx_call_desc *
 fx_engine_desc(const struct fx_engine *engine, unsigned int nr)

@@ -20,6 +20,26 @@ const struct fx_engine_ops *const fx_engines[] = {
 	NULL,
 };
 
+void fx_engine_publish(struct fx_engine *engine, uint32_t attempts)
+{
+	engine->publishes = true;
+	engine->attempts = attempts;
+	for (unsigned nr = 0; nr < FX_NR_CALLS; nr++) {
+		const struct fx_call_desc *desc = &engine->table[nr];
+
+		if (!(attempts >> desc->call_class & 1) &&
+		    !(desc->flags & (FX_CALL_SELF | FX_CALL_CLOSES)))
+			engine->heads[nr] = fx_head(nr, desc->nr_args, 0);
+	}
+}
+
+void fx_engine_unpublish(struct fx_engine *engine)
+{
+	engine->publishes = false;
+	engine->attempts = FX_ATTEMPT_ALL;
+	memset(engine->heads, 0, sizeof(engine->heads));
+}
+
 const struct fx_engine_ops *fx_engine_find(const char *name)
 {
 	for (unsigned i = 0; fx_engines[i]; i++)

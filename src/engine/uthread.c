@@ -103,8 +103,8 @@ static int uthread_new(struct fx_engine **engine,
 		e->spin_ns = config->spin_ns;
 	fx_engine_setup(&e->base, &fx_engine_uthread, config);
 	/* Everything else is worth leaving to the core thread. */
-	e->base.attempts = 1u << FX_CALL_NONE | 1u << FX_CALL_ABSENT;
-	e->base.publishes = true;
+	fx_engine_publish(&e->base,
+			  1u << FX_CALL_NONE | 1u << FX_CALL_ABSENT);
 	e->core_eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (e->core_eventfd < 0) {
 		bad = -EMFILE;
