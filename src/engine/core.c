@@ -86,7 +86,7 @@ static unsigned resume_parked(struct fx_core *c)
 	uint32_t index;
 
 	while (n < CALLS_IN_A_ROW && !c->lost &&
-	       (index = fx_park_next(&c->engine->park)) != FX_NO_ENTRY) {
+	       (index = fx_park_next(&c->engine->poll.park)) != FX_NO_ENTRY) {
 		carry(c, index);
 		n++;
 	}
@@ -99,7 +99,7 @@ static void wait_for_descriptors(struct fx_uthread *e, uint64_t timeout_ns)
 	uint64_t n;
 	bool woken;
 
-	fx_park_wait(&e->park, timeout_ns, &woken);
+	fx_park_wait(&e->poll.park, timeout_ns, &woken);
 	if (woken)
 		fx_arch_syscall(SYS_read, e->core_eventfd, (long)&n, sizeof(n),
 				0, 0, 0);
@@ -110,10 +110,10 @@ static void check_parked(struct fx_core *c)
 	struct fx_uthread *e = c->engine;
 	uint32_t index;
 
-	while (!c->lost && (index = fx_park_check(&e->park)) != FX_NO_ENTRY) {
+	while (!c->lost && (index = fx_park_check(&e->poll.park)) != FX_NO_ENTRY) {
 		fx_role_enter(&c->role);
 		fx_run_over(&c->runner, index,
-			    fx_set_entry(e->base.set, index)->ret);
+			    fx_set_entry(e->poll.base.set, index)->ret);
 		if (!fx_role_leave(&c->role))
 			c->lost = true;
 	}
@@ -123,15 +123,15 @@ static void check_parked(struct fx_core *c)
 static void core_sleep(struct fx_core *c)
 {
 	struct fx_uthread *e = c->engine;
-	struct fx_set *set = e->base.set;
+	struct fx_set *set = e->poll.base.set;
 	uint32_t *flag = &set->shared->engine_sleeping;
 
 	fx_store_relaxed(flag, 1u);
 	fx_barrier_heavy();
 	if (!fx_set_has_work(set, &c->view) &&
 	    !fx_load_acquire(&e->stop)) {
-		fx_count(e->base.counters, core_sleeps);
-		wait_for_descriptors(e, fx_park_due(&e->park));
+		fx_count(e->poll.base.counters, core_sleeps);
+		wait_for_descriptors(e, fx_park_due(&e->poll.park));
 	}
 	fx_exchange(flag, 0u);
 	/* Before anything that it could be stuck in. */
@@ -152,7 +152,7 @@ static void core_loop(struct fx_core *c)
 		unsigned n = take(c);
 
 		if (n) {
-			fx_count_add(e->base.counters, core_calls, n);
+			fx_count_add(e->poll.base.counters, core_calls, n);
 			looks = 0;
 			last_work = 0;
 			if (n < CALLS_IN_A_ROW)
@@ -162,7 +162,7 @@ static void core_loop(struct fx_core *c)
 			continue;
 		}
 		looks = 0;
-		if (!c->lost && fx_load_relaxed(&e->park.nr_parked)) {
+		if (!c->lost && fx_load_relaxed(&e->poll.park.nr_parked)) {
 			wait_for_descriptors(e, 0);
 			check_parked(c);
 		}
@@ -265,7 +265,8 @@ static struct fx_core *new_core(struct fx_uthread *e)
 
 	if (!c)
 		return NULL;
-	*c = (struct fx_core){ .engine = e, .runner = e->model };
+	*c = (struct fx_core){ .engine = e, .runner = e->poll.runner };
+	c->runner.owner = false;
 	c->runner.guard = &c->guard;
 	c->runner.complete = core_complete;
 	fx_worker_view_init(&c->view);
@@ -326,7 +327,7 @@ static void stand_in(struct fx_uthread *e, uint32_t call)
 	fx_store_relaxed(&e->nr_stuck, e->nr_stuck + 1);
 	tell_core(c, RUN);
 	/* Of what the other one had not told it. */
-	fx_set_look_at_owner(e->base.set);
+	fx_set_look_at_owner(e->poll.base.set);
 }
 
 /* The core thread sleeps, and says so before it does anything else. */
@@ -334,7 +335,7 @@ static void watcher_sleep(struct fx_uthread *e)
 {
 	fx_store_relaxed(&e->watcher_asleep, 1u);
 	fx_barrier_heavy();
-	if (fx_load_acquire(&e->base.set->shared->engine_sleeping))
+	if (fx_load_acquire(&e->poll.base.set->shared->engine_sleeping))
 		while (!fx_load_acquire(&e->stop) &&
 		       fx_load_acquire(&e->watcher_asleep))
 			fx_futex_wait(&e->watcher_asleep, 1, FX_NEVER);
@@ -344,7 +345,7 @@ static void watcher_sleep(struct fx_uthread *e)
 static void *watch(void *arg)
 {
 	struct fx_uthread *e = arg;
-	uint32_t *sleeping = &e->base.set->shared->engine_sleeping;
+	uint32_t *sleeping = &e->poll.base.set->shared->engine_sleeping;
 	uint32_t before = 0, call;
 	bool idle = false, was_idle;
 
@@ -390,7 +391,7 @@ static void end_all(struct fx_uthread *e, bool watched)
 	fx_futex_wake(&e->watcher_asleep, 1);
 	if (watched)
 		pthread_join(e->watcher, NULL);
-	fx_park_poke(&e->park);
+	fx_park_poke(&e->poll.park);
 	while ((c = e->core)) {
 		e->core = c->next;
 		end_core(c);
@@ -401,6 +402,7 @@ int fx_core_init(struct fx_uthread *e)
 {
 	int bad;
 
+	e->stop = e->watcher_asleep = e->nr_stuck = 0;
 	e->core = new_core(e);
 	if (!e->core)
 		return -ENOMEM;

@@ -11,9 +11,8 @@
 #ifndef FX_ENGINE_CORE_H
 #define FX_ENGINE_CORE_H
 
-#include "engine/engine.h"
+#include "engine/poll.h"
 #include "engine/role.h"
-#include "engine/run.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -36,11 +35,13 @@ struct fx_core {
 	struct fx_role role __attribute__((aligned(FX_CACHE_LINE)));
 };
 
+/* Without its core thread it is engine poll. */
 struct fx_uthread {
+	struct fx_poll poll;
+	struct fx_worker_view view; /* O */
+
 	/* Read-mostly. */
-	struct fx_engine base;
-	struct fx_runner model; /* for the pool's threads */
-	uint64_t spin_ns;
+	uint64_t spin_ns __attribute__((aligned(FX_CACHE_LINE)));
 	int core_eventfd;
 	struct fx_core *core; /* watcher's: the earlier ones are behind it */
 	pthread_t watcher;
@@ -49,17 +50,21 @@ struct fx_uthread {
 	uint32_t watcher_asleep; /* futex */
 	int core_cpu; /* where the core thread was seen last */
 	pid_t core_tid;
-
-	/* Written by whoever carries calls out. */
-	struct fx_park park __attribute__((aligned(FX_CACHE_LINE)));
-	struct fx_pool pool;
-	struct fx_cost cost;
-	struct fx_guard guard; /* owner's */
-
-	/* Owner. */
-	struct fx_runner runner __attribute__((aligned(FX_CACHE_LINE)));
-	struct fx_worker_view view;
 };
+
+/* engine/uthread.c: with everything but the core thread. 0 or -errno. */
+int fx_uthread_init(struct fx_uthread *e, const struct fx_engine_ops *ops,
+		    const struct fx_engine_config *config);
+void fx_uthread_fini(struct fx_uthread *e);
+void fx_uthread_abandon(struct fx_uthread *e);
+
+/*
+ * Begin and end to leave calls to a core thread. Context: owner, between two
+ * postings. Starting fails with -errno; stopping carries on with what the
+ * core thread had not taken, and must wait while one is stuck (nr_stuck).
+ */
+int fx_uthread_start(struct fx_uthread *e);
+void fx_uthread_stop(struct fx_uthread *e);
 
 /* Start the core thread and its watcher; 0 or -errno, then nothing runs. */
 int fx_core_init(struct fx_uthread *e);

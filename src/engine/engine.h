@@ -154,12 +154,12 @@ struct fx_engine {
 	uint32_t attempts; /* bits 1 << class: attempt() is worth calling */
 	/* fx_engine_publish() is in force. */
 	bool publishes;
-	/* Of calls that only have to be published; others are 0. */
-	union fx_head heads[FX_NR_CALLS];
-	struct fx_local local;
 	const struct fx_call_desc *table;
 	struct fx_set *set;
 	struct flexsc_counters *counters;
+	/* Of calls that only have to be published; others are 0. */
+	union fx_head heads[FX_NR_CALLS];
+	struct fx_local local; /* O */
 };
 
 #define FX_ATTEMPT_ALL UINT32_MAX

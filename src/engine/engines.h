@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+extern const struct fx_engine_ops fx_engine_hybrid;
 extern const struct fx_engine_ops fx_engine_uthread;
 extern const struct fx_engine_ops fx_engine_uring;
 extern const struct fx_engine_ops fx_engine_poll;

@@ -11,6 +11,7 @@
 #include "engine/poll.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,6 +36,15 @@ static bool poll_usable(char *reason, size_t size)
 	snprintf(reason, size,
 		 "works on every Linux; no thread per call, no spinning");
 	return true;
+}
+
+void *fx_poll_alloc(size_t size)
+{
+	void *p = aligned_alloc(_Alignof(struct fx_poll), size);
+
+	if (p)
+		memset(p, 0, size);
+	return p;
 }
 
 int fx_poll_init(struct fx_poll *e, const struct fx_engine_ops *ops,
@@ -79,7 +89,7 @@ void fx_poll_abandon(struct fx_poll *e)
 static int poll_new(struct fx_engine **engine,
 		    const struct fx_engine_config *config)
 {
-	struct fx_poll *e = calloc(1, sizeof(*e));
+	struct fx_poll *e = fx_poll_alloc(sizeof(*e));
 	int bad;
 
 	if (!e)

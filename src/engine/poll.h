@@ -14,15 +14,22 @@
 struct fx_poll {
 	struct fx_engine base;
 	struct fx_runner runner; /* the owner's */
-	struct fx_park park;
+
+	/* Written by whoever carries calls out. */
+	struct fx_park park __attribute__((aligned(FX_CACHE_LINE)));
 	struct fx_pool pool;
 	struct fx_cost cost;
-	struct fx_guard guard; /* of the owner's thread */
+
+	/* of the owner's thread */
+	struct fx_guard guard __attribute__((aligned(FX_CACHE_LINE)));
 	enum fx_try verdict; /* O: of the attempt before a post */
 	uint32_t seq; /* O */
 	unsigned done; /* O: calls of the chain that were done in the attempt */
 	uint32_t idle_looks; /* O: empty looks in a row, nothing posted since */
 };
+
+/* Zeroed memory for an engine that begins with struct fx_poll, or NULL. */
+void *fx_poll_alloc(size_t size);
 
 int fx_poll_init(struct fx_poll *poll, const struct fx_engine_ops *ops,
 		 const struct fx_engine_config *config);

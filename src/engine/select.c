@@ -13,6 +13,7 @@
 #include <string.h>
 
 const struct fx_engine_ops *const fx_engines[] = {
+	&fx_engine_hybrid,
 	&fx_engine_poll,
 	&fx_engine_uring,
 	&fx_engine_uthread,

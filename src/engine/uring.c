@@ -502,7 +502,7 @@ static int ring_init(struct uring_engine *e)
 static int uring_new(struct fx_engine **engine,
 		     const struct fx_engine_config *config)
 {
-	struct uring_engine *e = calloc(1, sizeof(*e));
+	struct uring_engine *e = fx_poll_alloc(sizeof(*e));
 	unsigned workers[2];
 	int bad;
 

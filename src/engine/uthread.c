@@ -30,16 +30,7 @@
 
 static struct fx_uthread *of(struct fx_engine *engine)
 {
-	return fx_container_of(engine, struct fx_uthread, base);
-}
-
-static void owner_complete(struct fx_runner *runner, uint32_t index,
-			   int64_t ret)
-{
-	struct fx_uthread *e =
-		fx_container_of(runner, struct fx_uthread, runner);
-
-	fx_local_add(&e->base.local, runner->set, index, ret);
+	return fx_container_of(engine, struct fx_uthread, poll.base);
 }
 
 /*
@@ -50,11 +41,25 @@ static void owner_complete(struct fx_runner *runner, uint32_t index,
 static bool may_help(const struct flexsc_entry *entry, void *arg)
 {
 	struct fx_uthread *e = arg;
-	const struct fx_call_desc *desc = fx_engine_desc(&e->base, entry->nr);
+	const struct fx_call_desc *desc = fx_engine_desc(&e->poll.base, entry->nr);
 
 	return !(desc->flags & FX_CALL_CLOSES) &&
 	       !(desc->call_class == FX_CALL_DISK &&
 		 fx_load_relaxed(&e->nr_stuck));
+}
+
+/* The owner carries out one chain of the submission ring, if it may. */
+static bool take(struct fx_uthread *e,
+		 bool (*wanted)(const struct flexsc_entry *entry, void *arg))
+{
+	uint32_t indices[FLEXSC_MAX_CHAIN];
+	int nr = fx_set_take(e->poll.base.set, &e->view, indices, wanted, e);
+
+	if (nr <= 0)
+		return false;
+	fx_run_link(e->poll.base.set, indices, (unsigned)nr);
+	fx_run(&e->poll.runner, indices[0]);
+	return true;
 }
 
 /* Setting up --------------------------------------------------------------- */
@@ -74,60 +79,87 @@ static bool uthread_usable(char *reason, size_t size)
 	return true;
 }
 
-static void set_runners(struct fx_uthread *e)
+int fx_uthread_init(struct fx_uthread *e, const struct fx_engine_ops *ops,
+		    const struct fx_engine_config *config)
 {
-	e->model = (struct fx_runner){
-		.set = e->base.set,
-		.park = &e->park,
-		.pool = &e->pool,
-		.cost = &e->cost,
-		.table = e->base.table,
-	};
-	e->runner = e->model;
-	e->runner.owner = true;
-	e->runner.guard = &e->guard;
-	e->runner.complete = owner_complete;
+	int bad = fx_poll_init(&e->poll, ops, config);
+
+	if (bad)
+		return bad;
+	e->core_eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (e->core_eventfd < 0) {
+		fx_poll_fini(&e->poll);
+		return -EMFILE;
+	}
+	e->spin_ns = config->spin_ns == FX_NEVER ? SPIN_NS : config->spin_ns;
 	fx_worker_view_init(&e->view);
+	return 0;
+}
+
+void fx_uthread_fini(struct fx_uthread *e)
+{
+	if (e->core)
+		fx_core_fini(e);
+	fx_poll_fini(&e->poll);
+	close(e->core_eventfd);
+}
+
+void fx_uthread_abandon(struct fx_uthread *e)
+{
+	fx_core_abandon(e);
+	fx_poll_abandon(&e->poll);
+	close(e->core_eventfd);
+}
+
+int fx_uthread_start(struct fx_uthread *e)
+{
+	int bad;
+
+	e->poll.park.shared = true;
+	bad = fx_park_wake_by(&e->poll.park, e->core_eventfd);
+	if (bad)
+		return bad;
+	bad = fx_core_init(e);
+	if (bad) {
+		fx_park_wake_by(&e->poll.park,
+				e->poll.base.set->owner_eventfd);
+		return bad;
+	}
+	/* Everything else is worth leaving to the core thread. */
+	fx_engine_publish(&e->poll.base,
+			  1u << FX_CALL_NONE | 1u << FX_CALL_ABSENT);
+	return 0;
+}
+
+void fx_uthread_stop(struct fx_uthread *e)
+{
+	fx_engine_unpublish(&e->poll.base);
+	fx_core_fini(e);
+	e->poll.base.set->shared->engine_sleeping = 0;
+	while (take(e, NULL))
+		;
+	fx_park_wake_by(&e->poll.park, e->poll.base.set->owner_eventfd);
 }
 
 static int uthread_new(struct fx_engine **engine,
 		       const struct fx_engine_config *config)
 {
-	struct fx_uthread *e = aligned_alloc(FX_CACHE_LINE, sizeof(*e));
+	struct fx_uthread *e = fx_poll_alloc(sizeof(*e));
 	int bad;
 
 	if (!e)
 		return -ENOMEM;
-	*e = (struct fx_uthread){ .spin_ns = SPIN_NS };
-	if (config->spin_ns != FX_NEVER)
-		e->spin_ns = config->spin_ns;
-	fx_engine_setup(&e->base, &fx_engine_uthread, config);
-	/* Everything else is worth leaving to the core thread. */
-	fx_engine_publish(&e->base,
-			  1u << FX_CALL_NONE | 1u << FX_CALL_ABSENT);
-	e->core_eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (e->core_eventfd < 0) {
-		bad = -EMFILE;
+	bad = fx_uthread_init(e, &fx_engine_uthread, config);
+	if (bad)
 		goto free_engine;
-	}
-	bad = fx_park_init(&e->park, config->set, config->table,
-			   config->counters, e->core_eventfd);
+	bad = fx_uthread_start(e);
 	if (bad)
-		goto close_eventfd;
-	e->park.shared = true;
-	set_runners(e);
-	fx_pool_init(&e->pool, config->set, &e->model, config->counters,
-		     config->max_threads);
-	bad = fx_core_init(e);
-	if (bad)
-		goto fini_park;
-	*engine = &e->base;
+		goto fini;
+	*engine = &e->poll.base;
 	return 0;
 
-fini_park:
-	fx_park_fini(&e->park);
-close_eventfd:
-	close(e->core_eventfd);
+fini:
+	fx_uthread_fini(e);
 free_engine:
 	free(e);
 	return bad;
@@ -135,25 +167,14 @@ free_engine:
 
 static void uthread_free(struct fx_engine *engine)
 {
-	struct fx_uthread *e = of(engine);
-
-	fx_core_fini(e);
-	fx_guard_fini(&e->guard);
-	fx_pool_fini(&e->pool);
-	fx_park_fini(&e->park);
-	close(e->core_eventfd);
-	free(e);
+	fx_uthread_fini(of(engine));
+	free(of(engine));
 }
 
 static void uthread_abandon(struct fx_engine *engine)
 {
-	struct fx_uthread *e = of(engine);
-
-	fx_core_abandon(e);
-	fx_pool_abandon(&e->pool);
-	fx_park_fini(&e->park);
-	close(e->core_eventfd);
-	free(e);
+	fx_uthread_abandon(of(engine));
+	free(of(engine));
 }
 
 /* The owner ----------------------------------------------------------------- */
@@ -188,13 +209,13 @@ static void uthread_flush(struct fx_engine *engine)
 	fx_barrier_light();
 	if (fx_unlikely(fx_load_relaxed(&set->shared->engine_sleeping)) &&
 	    fx_exchange(&set->shared->engine_sleeping, 0u))
-		fx_park_poke(&of(engine)->park);
+		fx_park_poke(&of(engine)->poll.park);
 }
 
 /* Anything to reap, before or while polling for it? */
 static bool has_result(struct fx_uthread *e)
 {
-	return e->base.local.first || fx_set_has_completion(e->base.set);
+	return e->poll.base.local.first || fx_set_has_completion(e->poll.base.set);
 }
 
 /*
@@ -203,16 +224,11 @@ static bool has_result(struct fx_uthread *e)
  */
 static bool help(struct fx_uthread *e)
 {
-	uint32_t indices[FLEXSC_MAX_CHAIN];
-	int nr = fx_set_take(e->base.set, &e->view, indices, may_help, e);
-
-	if (nr <= 0)
+	if (!take(e, may_help))
 		return false;
-	fx_run_link(e->base.set, indices, (unsigned)nr);
-	fx_run(&e->runner, indices[0]);
-	fx_count(e->base.counters, helped);
+	fx_count(e->poll.base.counters, helped);
 	/* What was parked may be due before the core thread would look. */
-	uthread_flush(&e->base);
+	uthread_flush(&e->poll.base);
 	return true;
 }
 
@@ -235,7 +251,7 @@ static bool spin(struct fx_uthread *e, uint64_t window, bool helping)
 {
 	uint64_t begin = fx_now_ns();
 
-	fx_count(e->base.counters, spins);
+	fx_count(e->poll.base.counters, spins);
 	keep_apart(e);
 	do {
 		for (unsigned i = 0; i < FX_CORE_LOOKS; i++) {
@@ -257,8 +273,8 @@ static bool spin(struct fx_uthread *e, uint64_t window, bool helping)
  */
 static bool wait_awake(struct fx_uthread *e, uint64_t timeout_ns)
 {
-	uint32_t parked = fx_load_relaxed(&e->park.nr_parked);
-	uint32_t under_way = fx_set_claimed(e->base.set) - parked;
+	uint32_t parked = fx_load_relaxed(&e->poll.park.nr_parked);
+	uint32_t under_way = fx_set_claimed(e->poll.base.set) - parked;
 	uint64_t window = timeout_ns < e->spin_ns ? timeout_ns : e->spin_ns;
 
 	if (!parked)
@@ -271,20 +287,20 @@ static bool wait_awake(struct fx_uthread *e, uint64_t timeout_ns)
 static void owner_sleep(struct fx_uthread *e, uint64_t timeout_ns)
 {
 	struct timespec ts = fx_timespec(timeout_ns);
-	struct pollfd p = { .fd = e->base.set->owner_eventfd,
+	struct pollfd p = { .fd = e->poll.base.set->owner_eventfd,
 			    .events = POLLIN };
 	uint64_t n;
 
-	if (fx_pool_stalled(&e->pool))
-		fx_count(e->base.counters, stalls);
-	if (!fx_set_owner_sleep(e->base.set))
+	if (fx_pool_stalled(&e->poll.pool))
+		fx_count(e->poll.base.counters, stalls);
+	if (!fx_set_owner_sleep(e->poll.base.set))
 		return;
-	fx_count(e->base.counters, sleeps);
+	fx_count(e->poll.base.counters, sleeps);
 	if (fx_arch_syscall(SYS_ppoll, (long)&p, 1,
 			    timeout_ns == FX_NEVER ? 0 : (long)&ts, 0, 0,
 			    0) == 1)
 		fx_arch_syscall(SYS_read, p.fd, (long)&n, sizeof(n), 0, 0, 0);
-	fx_set_owner_awake(e->base.set);
+	fx_set_owner_awake(e->poll.base.set);
 }
 
 static void uthread_wait(struct fx_engine *engine, uint64_t timeout_ns)
@@ -319,8 +335,8 @@ static int uthread_cancel(struct fx_engine *engine, uint32_t index)
 		break;
 	}
 	/* Not parked and not in the pool: its runner sees the request. */
-	if (fx_park_cancel(&e->park, index) || fx_pool_cancel(&e->pool, index))
-		fx_run_over(&e->runner, index,
+	if (fx_park_cancel(&e->poll.park, index) || fx_pool_cancel(&e->poll.pool, index))
+		fx_run_over(&e->poll.runner, index,
 			    entry->ret > 0 && entry->nr != SYS_connect ?
 				    entry->ret :
 				    -ECANCELED);
@@ -332,9 +348,9 @@ static void uthread_closing(struct fx_engine *engine, int fd)
 	struct fx_uthread *e = of(engine);
 	uint32_t index;
 
-	while ((index = fx_park_cancel_fd(&e->park, fd)) != FX_NO_ENTRY)
-		fx_run_over(&e->runner, index, -ECANCELED);
-	fx_park_reset(&e->park, fd, FX_KIND_UNKNOWN, false);
+	while ((index = fx_park_cancel_fd(&e->poll.park, fd)) != FX_NO_ENTRY)
+		fx_run_over(&e->poll.runner, index, -ECANCELED);
+	fx_park_reset(&e->poll.park, fd, FX_KIND_UNKNOWN, false);
 }
 
 static int uthread_fd(struct fx_engine *engine)
