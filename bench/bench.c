@@ -32,7 +32,7 @@ static const struct argp_option option_list[] = {
 	  "One JSON object a line; the first holds the machine's facts", 0 },
 	{ "runs", 'n', "N", 0, "Measure each figure N times (usually 5)", 0 },
 	{ "engine", 'e', "ENGINE", 0,
-	  "Only this engine: uthread, poll, uring or sync", 0 },
+	  "Only this engine: hybrid, uthread, poll, uring or sync", 0 },
 	{ "plot", KEY_PLOT, "FILE.svg", 0,
 	  "Draw the result too (or .png, .pdf)", 0 },
 	{ "quick", KEY_QUICK, NULL, 0,
@@ -68,7 +68,7 @@ static void set_engine(struct request *r, const char *arg,
 			r->options.engine = engine_names[i];
 	if (!r->options.engine)
 		argp_error(state,
-			   "no engine '%s': try uthread, poll, uring "
+			   "no engine '%s': try hybrid, uthread, poll, uring "
 			   "or sync",
 			   arg);
 }

@@ -16,8 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const engine_names[NR_ENGINES] = { "uthread", "poll", "uring",
-					       "sync" };
+const char *const engine_names[NR_ENGINES] = { "hybrid", "uthread", "poll",
+					       "uring", "sync" };
+
+bool engine_wanted(const char *only, int i)
+{
+	if (only)
+		return strcmp(only, engine_names[i]) == 0;
+	return strcmp(engine_names[i], "hybrid") != 0;
+}
 
 int loop_open(struct flexsc_loop **loop, const char *name)
 {
@@ -42,7 +49,7 @@ unsigned int loops_open(struct engine_loop *loops, const char *only)
 		struct flexsc_loop *loop = NULL;
 		int bad;
 
-		if (only && strcmp(only, engine_names[i]) != 0)
+		if (!engine_wanted(only, i))
 			continue;
 		bad = loop_open(&loop, engine_names[i]);
 		if (!bad)

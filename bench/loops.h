@@ -6,8 +6,9 @@
 #define BENCH_LOOPS_H
 
 #include <flexsc.h>
+#include <stdbool.h>
 
-#define NR_ENGINES 4
+#define NR_ENGINES 5
 
 struct engine_loop {
 	const char *name;
@@ -16,6 +17,12 @@ struct engine_loop {
 
 /* All engines, best for an application core first. */
 extern const char *const engine_names[NR_ENGINES];
+
+/*
+ * Is it the one asked for? Without one, all but hybrid: it is one of two
+ * others at any time.
+ */
+bool engine_wanted(const char *only, int i);
 
 /*
  * A loop with this very engine ("auto": any). Return: 0, -ENOSYS when another

@@ -278,7 +278,7 @@ static int run(const struct bench_options *o)
 		struct engine_loop loop;
 
 		/* Engine sync would wait for the first read for ever. */
-		if ((o->engine && strcmp(o->engine, engine_names[i]) != 0) ||
+		if (!engine_wanted(o->engine, i) ||
 		    strcmp(engine_names[i], "sync") == 0 ||
 		    !loops_open(&loop, engine_names[i]))
 			continue;

@@ -33,7 +33,7 @@ AXES = {
     "wsc": (r"(?P<kind>getpid)/(?P<x>\d+)", "calls carried out at once"),
 }
 ENGINES = {"uthread": "#0072b2", "poll": "#d55e00", "uring": "#009e73",
-           "sync": "#cc79a7", "auto": "#e69f00"}
+           "sync": "#cc79a7", "auto": "#e69f00", "hybrid": "#e69f00"}
 GREYS = ("#000000", "#505050", "#808080", "#a8a8a8")
 DASHES = ("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 NO_ENGINE = "none"  # plain calls on both sides

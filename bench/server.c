@@ -216,7 +216,7 @@ static int run(const struct bench_options *o)
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
 	for (int i = 0; i < NR_ENGINES; i++)
-		if ((!o->engine || strcmp(o->engine, engine_names[i]) == 0) &&
+		if (engine_wanted(o->engine, i) &&
 		    strcmp(engine_names[i], "sync") != 0)
 			all[nr++].engine = engine_names[i];
 	if (nr == 1)

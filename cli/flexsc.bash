@@ -16,7 +16,7 @@ _flexsc()
 	else
 		case ${COMP_WORDS[1]}:$prev in
 		bench:--engine|bench:-e)
-			words='uthread poll uring sync' ;;
+			words='hybrid uthread poll uring sync' ;;
 		bench:--plot)
 			compopt -o filenames 2>/dev/null
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")

@@ -81,8 +81,8 @@ struct flexsc_event {
  * @size:        sizeof(struct flexsc_options), which tells of which version
  *               the caller is: members beyond it take their default, members
  *               that this library does not know are ignored
- * @engine:      "auto", "poll", "uring", "uthread" or "sync"; NULL: the
- *               environment variable FLEXSC_ENGINE, else "auto"
+ * @engine:      "auto", "hybrid", "poll", "uring", "uthread" or "sync"; NULL:
+ *               the environment variable FLEXSC_ENGINE, else "auto"
  * @max_entries: limit of calls outstanding at once (default and most: 131072)
  * @max_threads: limit of syscall threads (default: 16)
  * @spin_ns:     how long to poll before sleeping, where a wake-up would cost

@@ -29,9 +29,9 @@ offers 'doctor' d
 offers '--json --help' doctor ''
 offers 'pipeline pollution' bench p
 offers '--list' bench --l
-offers 'uthread poll uring sync' bench --engine ''
+offers 'hybrid uthread poll uring sync' bench --engine ''
 offers 'uthread uring' bench -e u
-offers 'uthread poll uring sync' bench --engine =
+offers 'hybrid uthread poll uring sync' bench --engine =
 offers 'poll' bench --engine = po
 offers '' bench --runs ''
 offers '' bench --runs = 3

@@ -19,7 +19,7 @@ import sys
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 SYS_IO_URING_SETUP = 425
 RET_ALLOW, RET_ERRNO = 0x7fff0000, 0x00050000
-ENGINES = ["uthread", "poll", "uring", "sync"]
+ENGINES = ["hybrid", "uthread", "poll", "uring", "sync"]
 FIELDS = {"kernel": str, "cpu": str, "cpus": int, "cpus_online": int,
           "mitigations": str, "engines": list, "auto": str, "auto_reason": str,
           "fsgsbase": bool, "membarrier": bool, "nofile_soft": int,
