@@ -124,10 +124,14 @@ int flexsc_loop_shutdown(struct flexsc_loop *loop)
 {
 	if (loop->mode & FX_LOOP_RUNNING)
 		return -EBUSY;
+	cancel_posted(loop);
 	while (fx_loop_outstanding(loop) || fx_load_acquire(&loop->sent)) {
-		cancel_posted(loop);
-		/* Not for ever: handlers may have posted more meanwhile. */
-		flexsc_loop_poll(loop, FX_NS_PER_MS);
+		size_t before = fx_loop_outstanding(loop);
+		int nr = flexsc_loop_poll(loop, FX_NS_PER_MS);
+
+		/* Not for each batch: but when handlers posted more, or wait. */
+		if (nr <= 0 || fx_loop_outstanding(loop) + (size_t)nr > before)
+			cancel_posted(loop);
 	}
 	return 0;
 }
