@@ -49,16 +49,16 @@ int fx_loop_collect(struct flexsc_loop *loop, struct flexsc_event *ev,
 
 	if (c->bad)
 		return c->bad;
+	if (ev && ev->state_)
+		return c->bad = -EBUSY;
 	if (c->nr == FLEXSC_CHAIN_MAX)
 		return c->bad = -E2BIG;
 	/* What depends on the calling thread cannot run on another one. */
 	if (desc->flags & FX_CALL_SELF)
 		return c->bad = -EOPNOTSUPP;
-#pragma GCC unroll 6
-	for (unsigned i = 0; i < 6; i++) {
-		mine->args[i] = args[i];
+	memcpy(mine->args, args, sizeof(mine->args));
+	for (unsigned i = 0; i < desc->nr_args; i++)
 		refers |= reference(args[i]) >= 0;
-	}
 	if (refers) {
 		flags = resolve(c->nr, desc->nr_args, mine->args);
 		if (flags < 0)
@@ -72,6 +72,7 @@ int fx_loop_collect(struct flexsc_loop *loop, struct flexsc_event *ev,
 		mine[-1].flags |= FLEXSC_F_LINK;
 	c->events[c->nr++] = ev;
 	if (ev) {
+		ev->loop_ = loop;
 		ev->state_ = FX_EVENT_COLLECTED;
 		c->timed |= ev->timeout_ns != 0;
 	}

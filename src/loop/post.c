@@ -123,18 +123,10 @@ post_in_full(struct flexsc_event *ev, unsigned int nr, const __u64 *args)
 	if (loop->mode & FX_LOOP_BROKEN)
 		return -ENOMEM;
 	if (ev) {
-		if (ev->state_) {
-			if (loop->mode & FX_LOOP_COLLECTING &&
-			    !loop->collect.bad)
-				loop->collect.bad = -EBUSY;
+		if (ev->state_)
 			return -EBUSY;
-		}
 		ev->loop_ = loop;
 	}
-	if (nr >= FX_NR_CALLS)
-		nr = FX_NR_CALLS - 1; /* does not exist either */
-	if (loop->mode & FX_LOOP_COLLECTING)
-		return fx_loop_collect(loop, ev, nr, args);
 	call.nr = (uint16_t)nr;
 	call.nr_args = fx_call_table[nr].nr_args;
 	call.flags = 0;
@@ -169,6 +161,10 @@ post_straight(struct flexsc_event *ev, unsigned int nr, __u64 a0, __u64 a1,
 	    (ev && fx_unlikely(ev->state_ || ev->timeout_ns))) {
 		const __u64 args[6] = { a0, a1, a2, a3, a4, a5 };
 
+		if (nr >= FX_NR_CALLS)
+			nr = FX_NR_CALLS - 1; /* does not exist either */
+		if (loop && loop->mode & FX_LOOP_COLLECTING)
+			return fx_loop_collect(loop, ev, nr, args);
 		return post_in_full(ev, nr, args);
 	}
 	index = fx_owner_publish(&loop->owner, nr, a0, a1, a2, a3, a4, a5,
