@@ -44,6 +44,7 @@
  * @ring_calls: crossings into the kernel for the ring (engine uring), to
  *              submit or to collect
  * @stalls: times a round found all syscall threads busy and work waiting
+ * @core_starts: times a polling syscall thread was started
  * @calls: postings by system call number, chains counted by their calls
  *
  * Written by the syscall threads, under the lock of their pool:
@@ -80,7 +81,8 @@ struct flexsc_counters {
 	uint64_t reverified;
 	uint64_t stalls;
 	uint64_t ring_calls;
-	uint64_t owner_reserved[7];
+	uint64_t core_starts;
+	uint64_t owner_reserved[6];
 
 	uint64_t threads;
 	uint64_t threads_most;

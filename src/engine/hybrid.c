@@ -21,8 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Waits between two looks at the clock. */
-#define WAITS_A_LOOK 8
+/* Waits between two looks at the clock, unless they are this far apart. */
+#define WAITS_A_LOOK 16
+#define LOOK_NS (FX_WORTH_WINDOW_NS / 8)
 /* A longer gap between looks was no window: the owner was elsewhere. */
 #define GAP_NS (2 * FX_WORTH_WINDOW_NS)
 /* A core thread that runs for less of a window is not alone there. */
@@ -31,7 +32,7 @@
 struct hybrid {
 	struct fx_uthread uthread;
 	struct fx_worth worth;
-	unsigned waits;
+	unsigned waits; /* until the next look */
 	bool fixed; /* waited for elsewhere, on the descriptor of engine poll */
 	/* At the beginning of the window. */
 	uint64_t begin_ns, looked_ns, cpu_ns, core_ns, completed, core_sleeps;
@@ -141,6 +142,7 @@ static void look(struct hybrid *h)
 	uint64_t now_ns = fx_now_ns();
 	int saved = errno;
 
+	h->waits = now_ns - h->looked_ns > LOOK_NS ? 1 : WAITS_A_LOOK;
 	if (now_ns - h->looked_ns > GAP_NS) {
 		begin_window(h, now_ns);
 	} else if (now_ns - h->begin_ns >= FX_WORTH_WINDOW_NS) {
@@ -235,7 +237,7 @@ static void hybrid_wait(struct fx_engine *engine, uint64_t timeout_ns)
 {
 	struct hybrid *h = of(engine);
 
-	if (++h->waits % WAITS_A_LOOK == 0)
+	if (h->waits-- <= 1)
 		look(h);
 	now(engine)->wait(engine, timeout_ns);
 }

@@ -125,6 +125,7 @@ int fx_uthread_start(struct fx_uthread *e)
 				e->poll.base.set->owner_eventfd);
 		return bad;
 	}
+	fx_count(e->poll.base.counters, core_starts);
 	/* Everything else is worth leaving to the core thread. */
 	fx_engine_publish(&e->poll.base,
 			  1u << FX_CALL_NONE | 1u << FX_CALL_ABSENT);
