@@ -177,9 +177,6 @@ static void print_engine(const struct engine_report *e)
 			 "in a batch",
 			 e->overhead_ns, e->threshold);
 	snprintf(head, sizeof(head), "%23s", "");
-	if (machine()->nr_cpus < 2 && strcmp(e->name, "uthread") == 0)
-		report_fold(head, "its thread goes where this process may not: "
-				  "only one processor is allowed");
 	report_fold(head, line);
 }
 

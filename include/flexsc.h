@@ -166,7 +166,7 @@ int flexsc_loop_fd(struct flexsc_loop *loop);
  * flexsc_loop_send - call an event's handler in the loop's thread, ret 0
  *
  * Any thread. The event must be in nobody's use.
- * Return: 0, -EBUSY (event in flight).
+ * Return: 0, -EBUSY (event in flight), -ENOMEM as for flexsc_loop_run().
  */
 int flexsc_loop_send(struct flexsc_loop *loop, struct flexsc_event *ev);
 
@@ -260,7 +260,8 @@ const char *flexsc_refusal(unsigned int nr);
  *	flexsc_close(NULL, FLEXSC_RESULT(0));
  *	flexsc_chain_end();
  *
- * Return: 0, -EBUSY (already collecting), -EINVAL (no loop).
+ * Return: 0, -EBUSY (already collecting), -EINVAL (no loop), -ENOMEM as for
+ * flexsc_loop_run().
  */
 int flexsc_chain_begin(void);
 

@@ -197,35 +197,31 @@ static void *core_main(void *arg)
 
 /* Threads ------------------------------------------------------------------- */
 
-/* The processors that the core thread may use: not the owner's. */
-static bool other_processors(cpu_set_t *set)
-{
-	int here = sched_getcpu();
+/* What the process was given, before it bound threads of its own. */
+static cpu_set_t at_start;
 
-	if (sched_getaffinity(0, sizeof(*set), set))
-		return false;
-	if (CPU_COUNT(set) < 2)
-		return false;
-	if (here >= 0)
-		CPU_CLR(here, set);
-	return true;
+__attribute__((constructor)) static void note_processors(void)
+{
+	int saved = errno;
+
+	if (sched_getaffinity(0, sizeof(at_start), &at_start))
+		CPU_ZERO(&at_start);
+	errno = saved;
 }
 
-/* An owner pinned to one processor still leaves the others to the thread. */
+/*
+ * An owner that bound itself to one processor leaves the others to the core
+ * thread; a process that was bound to one from outside (taskset) has no other.
+ */
 bool fx_core_processors(cpu_set_t *set)
 {
 	int here = sched_getcpu();
-	long nr = sysconf(_SC_NPROCESSORS_ONLN);
 
-	if (other_processors(set))
-		return true;
-	if (nr < 2)
-		return false;
-	CPU_ZERO(set);
-	for (long i = 0; i < nr && i < CPU_SETSIZE; i++)
-		if (i != here)
-			CPU_SET((size_t)i, set);
-	return true;
+	if (sched_getaffinity(0, sizeof(*set), set) || CPU_COUNT(set) < 2)
+		*set = at_start;
+	if (here >= 0)
+		CPU_CLR(here, set);
+	return CPU_COUNT(set) > 0;
 }
 
 /* Where the stuck one was allowed to run; the first one: not here. */

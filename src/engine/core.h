@@ -74,8 +74,8 @@ void fx_core_fini(struct fx_uthread *e);
 void fx_core_abandon(struct fx_uthread *e);
 
 /*
- * The processors that the core thread may use: not the caller's. One that is
- * pinned to its processor still leaves the others. False if there are none.
+ * The processors that the core thread may use: not the caller's, and only
+ * those that the process was given. False if there are none.
  */
 bool fx_core_processors(cpu_set_t *set);
 

@@ -161,7 +161,7 @@ static bool hybrid_usable(char *reason, size_t size)
 
 	if (!fx_core_processors(&set)) {
 		snprintf(reason, size,
-			 "needs a second processor, and there is only one");
+			 "needs a second processor, and has only one");
 		return false;
 	}
 	snprintf(reason, size,

@@ -70,7 +70,7 @@ static bool uthread_usable(char *reason, size_t size)
 
 	if (!fx_core_processors(&set)) {
 		snprintf(reason, size,
-			 "needs a second processor, and there is only one");
+			 "needs a second processor, and has only one");
 		return false;
 	}
 	snprintf(reason, size,

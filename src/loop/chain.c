@@ -85,6 +85,8 @@ int flexsc_chain_begin(void)
 
 	if (!loop)
 		return -EINVAL;
+	if (loop->mode & FX_LOOP_BROKEN)
+		return -ENOMEM;
 	if (loop->mode & FX_LOOP_COLLECTING)
 		return -EBUSY;
 	loop->mode |= FX_LOOP_COLLECTING;

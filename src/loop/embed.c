@@ -73,6 +73,8 @@ int flexsc_loop_fd(struct flexsc_loop *loop)
 	struct fx_engine *engine = loop->owner.engine;
 	int saved = errno, bad;
 
+	if (loop->mode & FX_LOOP_BROKEN)
+		return -ENOMEM;
 	if (loop->outer_fd >= 0)
 		return loop->outer_fd;
 	loop->nudge_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -66,7 +66,7 @@ static void rebuild(struct flexsc_loop *loop)
 	fx_loop_embed_fini(loop);
 	fx_owner_abandon(&loop->owner);
 	if (fx_owner_init(&loop->owner, &loop->options))
-		loop->mode |= FX_LOOP_BROKEN;
+		loop->mode = (loop->mode & FX_LOOP_RUNNING) | FX_LOOP_BROKEN;
 	if (embedded && !(loop->mode & FX_LOOP_BROKEN))
 		flexsc_loop_fd(loop);
 }

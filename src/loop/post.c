@@ -243,6 +243,8 @@ int flexsc_timer(struct flexsc_event *ev, uint64_t after_ns)
 
 	if (!loop || !ev)
 		return -EINVAL;
+	if (loop->mode & FX_LOOP_BROKEN)
+		return -ENOMEM;
 	if (ev->state_)
 		return -EBUSY;
 	now = fx_now_ns();

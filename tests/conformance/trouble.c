@@ -434,6 +434,42 @@ static void fork_outstanding(void)
 	CHECK_EQ(WAIT(&ops[NR + 1]), 0);
 }
 
+/* The child cannot rebuild its loop: each function says so, none crashes. */
+static void fork_without_descriptors(void)
+{
+	struct rlimit limit, none = { 0, 0 };
+	struct op op = { 0 }, late = { 0 };
+	char buf[10];
+	int sv[2];
+	pid_t pid;
+
+	make_pair(sv);
+	POST(read, &op, sv[0], buf, sizeof(buf));
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none.rlim_max = limit.rlim_max;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+	pid = fork_or_fail();
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (!pid) {
+		CHECK_EQ(flexsc_pending(&op.ev), 0);
+		CHECK_EQ(flexsc_read(&late.ev, sv[0], buf, 1), -ENOMEM);
+		CHECK_EQ(flexsc_timer(&late.ev, 1), -ENOMEM);
+		CHECK_EQ(flexsc_chain_begin(), -ENOMEM);
+		CHECK_EQ(flexsc_loop_send(loop, &late.ev), -ENOMEM);
+		CHECK_EQ(flexsc_loop_fd(loop), -ENOMEM);
+		CHECK_EQ(flexsc_loop_poll(loop, 0), -ENOMEM);
+		CHECK_EQ(flexsc_loop_outstanding(loop), 0);
+		CHECK(!strcmp(flexsc_loop_engine(loop), "none"));
+		flexsc_loop_stop(loop);
+		flexsc_forget(sv[0]);
+		CHECK_EQ(flexsc_loop_free(loop), 0);
+		_exit(EXIT_SUCCESS);
+	}
+	reap_child(pid, EXIT_SUCCESS);
+	CHECK_EQ(write(sv[1], "abc", 3), 3);
+	CHECK_EQ(WAIT(&op), 3);
+}
+
 /* Direct I/O goes another way; behind the number there is a pipe by now. */
 static void positions_of_a_pipe(void)
 {
@@ -467,6 +503,7 @@ static const struct test tests[] = {
 	{ "out_of_memory", out_of_memory, TEST_NO_LOOP | TEST_SLOW },
 	{ "signals", signals, 0 },
 	{ "fork_outstanding", fork_outstanding, 0 },
+	{ "fork_without_descriptors", fork_without_descriptors, 0 },
 };
 
 int main(int argc, char **argv)
