@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Builds with a sanitizer and runs conformance on the engines poll and uthread.
+# Builds with a sanitizer and runs conformance on the engines poll and uthread,
+# and user threads on poll.
 #
 #	tests/sanitize.sh asan|tsan [BUILD-DIRECTORY]
 #
@@ -51,6 +52,9 @@ fi
 for group in $groups; do
 	targets="${targets:-} tests/conformance/conformance-$group"
 done
+for part in tasks calls; do
+	targets="$targets tests/sched/sched-$part"
+done
 # shellcheck disable=SC2086 # a list
 ninja -C "$build" $targets >"$probe/log" 2>&1 || { tail -n 30 "$probe/log"; exit 1; }
 
@@ -69,6 +73,13 @@ for engine in poll uthread; do
 		grep -v '^ok' "$probe/log" | head -n 60
 		grep '^SUMMARY' "$probe/log" | sort | uniq -c
 	done
+done
+for part in tasks calls; do
+	"$build/tests/sched/sched-$part" >"$probe/log" 2>&1 && continue
+	failed=$((failed + 1))
+	echo "# sched $part: FAILED"
+	grep -v '^ok' "$probe/log" | head -n 60
+	grep '^SUMMARY' "$probe/log" | sort | uniq -c
 done
 echo "# $kind: $failed of the groups failed"
 [ "$failed" -eq 0 ]

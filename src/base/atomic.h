@@ -32,6 +32,13 @@
 /* Full fence, for the slow paths. */
 #define fx_fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
+/* The same, behind a read-modify-write that is on the way anyway. */
+#if defined(__x86_64__)
+#define fx_fence_after_cas() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+#else
+#define fx_fence_after_cas() fx_fence()
+#endif
+
 #if defined(__x86_64__)
 #define fx_cpu_relax() __builtin_ia32_pause()
 #else

@@ -66,6 +66,7 @@ void fx_model_relax(void);
 	})
 
 #define fx_fence() fx_model_fence()
+#define fx_fence_after_cas() ((void)0)
 #define fx_cpu_relax() fx_model_relax()
 #define fx_prefetch(p) ((void)(p))
 

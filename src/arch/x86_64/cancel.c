@@ -18,5 +18,6 @@ void fx_arch_cancel_entry(void *ucontext)
 	 * restarted, which comes to the same.
 	 */
 	if (pc >= fx_arch_cancel_begin && pc < fx_arch_cancel_end)
-		uc->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)fx_arch_cancel_abort;
+		uc->uc_mcontext.gregs[REG_RIP] =
+			(greg_t)(uintptr_t)fx_arch_cancel_abort;
 }

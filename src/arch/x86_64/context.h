@@ -98,6 +98,40 @@ void fx_arch_switch(struct fx_arch_context *save,
 #define fx_arch_switch(save, to) fx_arch_switch_raw(save, to)
 #endif
 
+/*
+ * What a context did before it was left comes before what the next one does,
+ * on the same kernel thread. tsan, for which they are two threads, is told of
+ * it by any address that both know.
+ */
+#if defined(FX_ARCH_TSAN)
+#define fx_arch_handed_on(p) __tsan_release(p)
+#define fx_arch_taken_up(p) __tsan_acquire(p)
+#else
+#define fx_arch_handed_on(p) ((void)(p))
+#define fx_arch_taken_up(p) ((void)(p))
+#endif
+
+/* A kernel thread whose stack and thread pointer others run. */
+struct fx_arch_lender {
+	uint32_t lent; /* set once the context is saved; cleared before */
+	uint32_t home; /* futex: set, and woken, to give the context back */
+};
+
+/**
+ * fx_arch_lend - give the caller's context away until it is sent home
+ * @context: where it is saved; its thread pointer is the caller's own
+ * @top:     upper end of a small stack, for signals that come meanwhile
+ *
+ * The kernel thread waits without touching @top: an idle thread costs no page.
+ * Order: @lender->lent is stored with release behind the saving; @lender->home
+ * is set, with release, when nobody runs the context any more.
+ *
+ * Returns on whichever kernel thread takes the context up: on its own after
+ * `home` was set (both words are 0 then), or another by fx_arch_switch_raw().
+ */
+void fx_arch_lend(struct fx_arch_context *context,
+		  struct fx_arch_lender *lender, void *top);
+
 /* The first thing that @entry of a context does that was not switched to. */
 void fx_arch_entered(const struct fx_arch_context *context);
 

@@ -12,6 +12,10 @@
  */
 #define ARCH_SET_FS 0x1002
 #define NR_ARCH_PRCTL 158
+#define NR_FUTEX 202
+#define FUTEX_WAIT_PRIVATE 128
+#define LENT 0
+#define HOME 4
 
 	.text
 	.globl	fx_arch_switch_raw
@@ -103,6 +107,60 @@ fx_arch_switch_raw:
 	jmp	4b
 	.cfi_endproc
 	.size	fx_arch_switch_raw, . - fx_arch_switch_raw
+
+	.globl	fx_arch_lend
+	.hidden	fx_arch_lend
+	.type	fx_arch_lend, @function
+	.p2align 4
+fx_arch_lend:
+	.cfi_startproc
+	endbr64
+	pushq	%rbp
+	pushq	%rbx
+	pushq	%r12
+	pushq	%r13
+	pushq	%r14
+	pushq	%r15
+	subq	$8, %rsp
+	stmxcsr	0(%rsp)
+	fnstcw	4(%rsp)
+	movl	0(%rsp), %r8d
+	movzwl	4(%rsp), %r9d
+	movq	%rdi, %rbx
+	movq	%rsi, %r12
+	movq	%rsp, 0(%rdi)
+	movq	%rdx, %rsp
+	.cfi_undefined rip
+	movl	$1, LENT(%r12)
+1:	cmpl	$0, HOME(%r12)
+	jne	2f
+	movl	$NR_FUTEX, %eax
+	leaq	HOME(%r12), %rdi
+	movl	$FUTEX_WAIT_PRIVATE, %esi
+	xorl	%edx, %edx
+	xorl	%r10d, %r10d
+	syscall
+	jmp	1b
+2:	movl	$0, LENT(%r12)
+	movl	$0, HOME(%r12)
+	movq	0(%rbx), %rsp
+	cmpl	0(%rsp), %r8d
+	je	3f
+	ldmxcsr	0(%rsp)
+3:	cmpw	4(%rsp), %r9w
+	je	4f
+	fldcw	4(%rsp)
+4:	addq	$8, %rsp
+	popq	%r15
+	popq	%r14
+	popq	%r13
+	popq	%r12
+	popq	%rbx
+	popq	%rbp
+	popq	%rcx
+	jmp	*%rcx
+	.cfi_endproc
+	.size	fx_arch_lend, . - fx_arch_lend
 
 	/* A first context: entry in r12, its argument in r13. */
 	.globl	fx_arch_start

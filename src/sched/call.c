@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * System calls of tasks: posted on the page set of the queue that the task is
+ * on, awaited by parking, cancelled by asking the holder of that queue.
+ *
+ * A request lies on the task's stack, so both its completion and the notice
+ * that asks for its cancel must be over before the task goes on. Both are
+ * consumed by the holder of the queue it was posted on; whichever comes last
+ * wakes the task.
+ */
+#include "sched/park.h"
+
+#include <errno.h>
+
+#define CANCELLING 1u /* a notice is on its way */
+#define DONE 2u
+
+/* Key: T the task; H the holder of the queue; A both, atomically. */
+struct fx_request {
+	uint64_t word; /* A: the ticket to wake, and the bits above */
+	fx_ticket second; /* T before the notice: ticket of the second park */
+	struct fx_task *task; /* T */
+	struct fx_request *next; /* T, then H: stack of notices */
+	int64_t ret; /* H before DONE */
+	uint32_t index; /* T */
+};
+
+unsigned fx_reap(struct fx_carrier *carrier)
+{
+	struct fx_owner *owner = &carrier->queue->owner;
+	struct fx_done done;
+	unsigned nr = 0;
+
+	for (; nr < 256 && fx_owner_reap(owner, &done); nr++) {
+		struct fx_request *request =
+			(struct fx_request *)(uintptr_t)done.cookie;
+		struct fx_task *task = request->task;
+		uint64_t word;
+
+		request->ret = done.ret;
+		word = fx_exchange(&request->word, (uint64_t)DONE);
+		if (fx_likely(!(word & CANCELLING)))
+			fx_wake_inside(carrier, task, word, FX_WOKEN_VALUE);
+	}
+	if (nr)
+		fx_count_add(owner->counters, completed, nr);
+	return nr;
+}
+
+void fx_cancel_asked(struct fx_carrier *carrier)
+{
+	struct fx_queue *queue = carrier->queue;
+	struct fx_engine *engine = queue->owner.engine;
+	struct fx_request *request, *next;
+
+	request = fx_exchange(&queue->cancels, (struct fx_request *)NULL);
+	for (; request; request = next) {
+		next = request->next;
+		if (fx_load_acquire(&request->word) == DONE) {
+			fx_wake_inside(carrier, request->task, request->second,
+				       FX_WOKEN_VALUE);
+			continue;
+		}
+		fx_store_relaxed(&request->word, request->second);
+		engine->ops->cancel(engine, request->index);
+		fx_count(&queue->count, cancels);
+	}
+}
+
+static void ask_cancel(struct fx_queue *queue, struct fx_request *request)
+{
+	struct fx_request *first = fx_load_relaxed(&queue->cancels);
+
+	do
+		request->next = first;
+	while (!fx_cas(&queue->cancels, &first, request));
+	fx_fence_after_cas();
+	fx_rouse(queue);
+}
+
+static int64_t call_at_home(const struct flexsc_entry *call)
+{
+	const __u64 *a = call->args;
+
+	return fx_arch_syscall(call->nr, (long)a[0], (long)a[1], (long)a[2],
+			       (long)a[3], (long)a[4], (long)a[5]);
+}
+
+/* Return: the carrier, inside; NULL: call->ret is the result. */
+static struct fx_carrier *post(struct fx_carrier *carrier, struct fx_task *me,
+			       struct flexsc_entry *call,
+			       struct fx_request *request)
+{
+	for (;;) {
+		struct fx_queue *queue = carrier->queue;
+
+		fx_count(&queue->count, calls);
+		switch (fx_owner_post(&queue->owner, call,
+				      (uint64_t)(uintptr_t)request,
+				      &request->index)) {
+		case FX_POST_TAKEN:
+			fx_count(&queue->count, calls_parked);
+			fx_store_relaxed(&queue->waited, 1u);
+			return carrier;
+		case FX_POST_DONE:
+			fx_leave(carrier);
+			return NULL;
+		case FX_POST_FULL:
+			break;
+		}
+		/* Others have to finish first; the task may move meanwhile. */
+		carrier->round = FX_ROUND;
+		carrier = fx_away(carrier, me, FX_AFTER_YIELD);
+	}
+}
+
+int64_t fx_call(struct fx_task *me, struct flexsc_entry *call,
+		const char *where, const struct fx_deadline *deadline,
+		uint32_t mask, enum fx_reason *reason)
+{
+	struct fx_request request = { .task = me };
+	struct fx_carrier *carrier = fx_enter(me);
+	struct fx_queue *queue;
+	enum fx_reason why;
+	uint64_t ticket;
+
+	if (reason)
+		*reason = (enum fx_reason)0;
+	if (!carrier)
+		return call_at_home(call);
+	carrier = post(carrier, me, call, &request);
+	if (!carrier)
+		return call->ret;
+	queue = carrier->queue;
+	ticket = fx_task_arm(me);
+	fx_store_relaxed(&request.word, ticket);
+	why = fx_park_inside(carrier, me, where, deadline, mask);
+	if (fx_likely(why == FX_WOKEN_VALUE))
+		return request.ret;
+
+	request.second = fx_task_arm(me);
+	if (!fx_cas(&request.word, &ticket, request.second | CANCELLING)) {
+		fx_task_disarm(me);
+		return request.ret;
+	}
+	if (reason)
+		*reason = why;
+	ask_cancel(queue, &request);
+	fx_park(me, where, NULL, 0);
+	return request.ret;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Carriers: switching from task to task, and the scheduler context that looks
+ * for work and sleeps. What parks and wakes is in park.c, who holds what in
+ * claim.h and watchdog.c.
+ */
+#include "sched/carrier.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#define BATCH 256
+
+void fx_rouse(struct fx_queue *queue)
+{
+	struct fx_engine *engine = queue->owner.engine;
+
+	if (fx_idle_claim(&queue->sleeping))
+		engine->ops->interrupt(engine);
+}
+
+/* Somebody has more than it can run at once. */
+static void rouse_one(void)
+{
+	if (!fx_idle_search(&fx_sched.idle))
+		return;
+	for (uint32_t i = 0; i < fx_sched.nr_queues; i++) {
+		struct fx_queue *queue = fx_sched.queue[i];
+
+		if (fx_idle_claim(&queue->sleeping)) {
+			queue->owner.engine->ops->interrupt(
+				queue->owner.engine);
+			return;
+		}
+	}
+	fx_idle_found(&fx_sched.idle); /* they woke by themselves */
+}
+
+void fx_send_ready(struct fx_queue *queue, struct fx_task *task)
+{
+	fx_ready_post(&queue->ready, task);
+	if (fx_load_relaxed(&queue->sleeping))
+		fx_rouse(queue);
+	else if (fx_unlikely(fx_load_relaxed(&fx_sched.idle.nr_sleeping)))
+		rouse_one();
+}
+
+void fx_make_ready(struct fx_carrier *carrier, struct fx_task *task)
+{
+	if (fx_likely(carrier))
+		fx_ready_push(&carrier->queue->ready, task);
+	else
+		fx_send_ready(fx_load_relaxed(&task->queue), task);
+}
+
+void fx_give_home(struct fx_task *task)
+{
+	task->carrier = NULL;
+	fx_arch_handed_on(task);
+	fx_store_release(&task->lender.home, 1u);
+	fx_futex_wake(&task->lender.home, 1);
+}
+
+static void finish_park(struct fx_carrier *carrier, struct fx_task *task)
+{
+	if (fx_unlikely(!fx_task_publish(task, FX_TASK_PARKED)))
+		fx_make_ready(carrier, task);
+	else if (fx_unlikely(fx_load_relaxed(&task->pending)) &&
+		 fx_task_interrupt(task) == FX_WAKE_READY)
+		fx_make_ready(carrier, task);
+}
+
+void fx_finish(struct fx_carrier *carrier)
+{
+	struct fx_task *task = carrier->left;
+
+	if (!task)
+		return;
+	carrier->left = NULL;
+	switch (carrier->after) {
+	case FX_AFTER_PARK:
+		finish_park(carrier, task);
+		break;
+	case FX_AFTER_YIELD:
+		fx_make_ready(carrier, task);
+		break;
+	case FX_AFTER_HOME:
+		fx_give_home(task);
+		break;
+	case FX_AFTER_LOST:
+		fx_send_ready(fx_load_relaxed(&task->queue), task);
+		break;
+	case FX_AFTER_NOTHING:
+		break;
+	}
+}
+
+struct fx_task *fx_pick(struct fx_carrier *carrier)
+{
+	struct fx_task *task;
+	bool left = false;
+
+	if (fx_unlikely(++carrier->round >= FX_ROUND))
+		return NULL;
+	task = fx_ready_pop(&carrier->queue->ready, &left);
+	if (left && fx_unlikely(fx_load_relaxed(&fx_sched.idle.nr_sleeping)))
+		rouse_one();
+	return task;
+}
+
+static struct fx_carrier *resumed(struct fx_task *me)
+{
+	struct fx_carrier *carrier = me->carrier;
+
+	if (carrier)
+		fx_finish(carrier);
+	return carrier;
+}
+
+struct fx_carrier *fx_away(struct fx_carrier *carrier, struct fx_task *me,
+			   enum fx_after after)
+{
+	fx_switch(carrier, me, fx_pick(carrier), after);
+	return resumed(me);
+}
+
+struct fx_carrier *fx_enter_slow(struct fx_task *me)
+{
+	fx_switch(me->carrier, me, NULL, FX_AFTER_LOST);
+	return resumed(me);
+}
+
+/* The scheduler context --------------------------------------------------- */
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * FX_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t clock_ns(enum fx_clock clock)
+{
+	return clock == FX_CLOCK_REALTIME ? realtime_ns() : fx_now_ns();
+}
+
+static void run_timers(struct fx_carrier *carrier)
+{
+	struct fx_queue *queue = carrier->queue;
+	struct fx_deadline_entry entry;
+
+	for (unsigned clock = 0; clock < FX_NR_CLOCKS; clock++) {
+		struct fx_timers_heap *heap = &queue->timers[clock];
+		uint64_t now = heap->nr ? clock_ns((enum fx_clock)clock) : 0;
+
+		while (heap->nr && fx_deadlines_pop(heap, now, &entry))
+			if (fx_wake_inside(carrier, entry.task, entry.ticket,
+					   FX_WOKEN_TIMEOUT))
+				fx_count(&queue->count, timeouts);
+	}
+}
+
+static uint64_t until_timers(const struct fx_queue *queue)
+{
+	uint64_t least = FX_NEVER;
+
+	for (unsigned clock = 0; clock < FX_NR_CLOCKS; clock++) {
+		uint64_t next = fx_deadlines_next(&queue->timers[clock]), now;
+
+		if (next == UINT64_MAX)
+			continue;
+		now = clock_ns((enum fx_clock)clock);
+		next = next > now ? next - now : 0;
+		if (clock == FX_CLOCK_REALTIME && next > FX_REALTIME_LOOK_NS)
+			next = FX_REALTIME_LOOK_NS;
+		if (next < least)
+			least = next;
+	}
+	return least;
+}
+
+/* Everything that can make tasks ready without waiting. */
+static void look_around(struct fx_carrier *carrier)
+{
+	struct fx_queue *queue = carrier->queue;
+	struct fx_owner *owner = &queue->owner;
+	struct fx_engine *engine = owner->engine;
+
+	carrier->round = 0;
+	fx_count(&queue->count, rounds);
+	fx_store_relaxed(&queue->now_ms, fx_now_ms_coarse());
+	fx_count_add(&queue->count, received,
+		     fx_ready_receive(&queue->ready, &queue->ready));
+	if (fx_unlikely(fx_load_relaxed(&queue->cancels)))
+		fx_cancel_asked(carrier);
+	fx_owner_flush(owner);
+	/* With nothing ready the kernel is asked when going to sleep. */
+	if (fx_ready_any(&queue->ready) && !fx_owner_quiet(owner))
+		engine->ops->wait(engine, 0);
+	if (engine->ops->work)
+		engine->ops->work(engine, BATCH);
+	fx_reap(carrier);
+	run_timers(carrier);
+	fx_store_relaxed(&queue->waited,
+			 fx_set_claimed(&owner->set) ||
+				 queue->timers[FX_CLOCK_MONOTONIC].nr ||
+				 queue->timers[FX_CLOCK_REALTIME].nr);
+}
+
+static struct fx_task *steal(struct fx_carrier *carrier)
+{
+	struct fx_queue *mine = carrier->queue;
+
+	for (uint32_t i = 1; i < fx_sched.nr_queues; i++) {
+		struct fx_queue *other =
+			fx_sched.queue[(mine->index + i) % fx_sched.nr_queues];
+		struct fx_task *task;
+
+		if (!fx_ready_any(&other->ready))
+			continue;
+		task = fx_ready_steal(&mine->ready, &other->ready);
+		if (task) {
+			fx_count(&mine->count, steals);
+			fx_idle_found(&fx_sched.idle);
+			return task;
+		}
+	}
+	return NULL;
+}
+
+static bool anything(const struct fx_queue *mine)
+{
+	if (fx_load_relaxed(&mine->cancels) || fx_load_acquire(&fx_sched.stop))
+		return true;
+	for (uint32_t i = 0; i < fx_sched.nr_queues; i++)
+		if (fx_ready_any(&fx_sched.queue[i]->ready))
+			return true;
+	return false;
+}
+
+static void idle(struct fx_carrier *carrier)
+{
+	struct fx_queue *queue = carrier->queue;
+	struct fx_engine *engine = queue->owner.engine;
+	uint64_t timeout_ns = until_timers(queue);
+
+	fx_idle_begin(&fx_sched.idle, &queue->sleeping);
+	if (timeout_ns && anything(queue)) {
+		timeout_ns = 0;
+		fx_cpu_relax();
+	}
+	if (timeout_ns)
+		fx_count(&queue->count, sleeps);
+	engine->ops->wait(engine, timeout_ns);
+	fx_idle_end(&fx_sched.idle, &queue->sleeping);
+}
+
+static struct fx_task *find(struct fx_carrier *carrier)
+{
+	struct fx_task *task;
+	bool left = false;
+
+	look_around(carrier);
+	task = fx_ready_pop(&carrier->queue->ready, &left);
+	if (!task)
+		task = steal(carrier);
+	else if (left && fx_load_relaxed(&fx_sched.idle.nr_sleeping))
+		rouse_one();
+	if (!task)
+		idle(carrier);
+	return task;
+}
+
+/* Until the bundle is lost, or the end. */
+static void run(struct fx_carrier *carrier)
+{
+	enum fx_after after = FX_AFTER_NOTHING;
+
+	while (after != FX_AFTER_LOST && !fx_load_acquire(&fx_sched.stop)) {
+		struct fx_task *task = find(carrier);
+
+		if (!task)
+			continue;
+		fx_watchdog_needed();
+		fx_switch(carrier, NULL, task, FX_AFTER_NOTHING);
+		after = carrier->after;
+		if (after == FX_AFTER_LOST)
+			carrier->queue = NULL;
+		fx_finish(carrier);
+	}
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	if (cpu < 0)
+		return;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Return: false at the end. */
+static bool wait_as_spare(struct fx_carrier *carrier)
+{
+	fx_lock(&fx_sched.lock);
+	carrier->next = fx_sched.spares;
+	fx_sched.spares = carrier;
+	fx_sched.nr_spares++;
+	fx_unlock(&fx_sched.lock);
+	while (!fx_load_acquire(&carrier->given))
+		fx_futex_wait(&carrier->given, 0, FX_NEVER);
+	fx_store_relaxed(&carrier->given, 0u);
+	return carrier->queue;
+}
+
+void *fx_carrier_main(void *arg)
+{
+	struct fx_carrier *carrier = arg;
+
+	pthread_setname_np(pthread_self(), "flexsc-carrier");
+	fx_arch_context_here(&carrier->context);
+	while (!fx_load_acquire(&fx_sched.stop)) {
+		if (!carrier->queue && !wait_as_spare(carrier))
+			break;
+		pin(carrier->queue->cpu);
+		run(carrier);
+	}
+	return NULL;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of the scheduler: queues, carriers, and switching between tasks.
+ *
+ * A queue is what one core's tasks need and what moves as a whole when its
+ * carrier is stuck: ready tasks, timers, page set with engine. A carrier is a
+ * kernel thread, pinned to the core of the queue that it holds, with a stack
+ * and a thread pointer of its own: the scheduler context.
+ *
+ * Switches go from task to task. What is to be done with the one that was left
+ * (struct fx_carrier.after) is done by the next one, on its stack, when the
+ * context is saved: fx_finish(). A carrier goes through its scheduler context
+ * only when nothing is ready, or every FX_ROUND switches, to look at engine,
+ * timers and inbox; so posting, reaping and waiting are by one thread at a time.
+ *
+ * (flexsc-osdi10.txt, 4.2, figures 7 and 8.)
+ */
+#ifndef FX_SCHED_CARRIER_H
+#define FX_SCHED_CARRIER_H
+
+#include "base/futex.h"
+#include "call/owner.h"
+#include "sched/claim.h"
+#include "sched/idle.h"
+#include "sched/ready.h"
+#include "sched/sched.h"
+#include "sched/timer.h"
+
+#include <pthread.h>
+
+#define FX_ROUND 64
+
+struct fx_request;
+
+/* Key: H holder; A anybody, atomically; I constant. */
+struct fx_queue {
+	struct fx_ready ready;
+	uint32_t sleeping; /* A: see sched/idle.h */
+	uint32_t now_ms; /* H; A to read: coarse clock of the last round */
+	uint32_t waited; /* H; A to read: a task may wait for engine or timer */
+	uint32_t index; /* I */
+	int cpu; /* I: or -1 */
+	struct fx_request *cancels; /* A: stack of calls to cancel */
+	struct fx_timers_heap timers[FX_NR_CLOCKS]; /* H */
+	struct fx_owner owner; /* H; engine->ops->interrupt(): A */
+	struct fx_queue_counters count; /* H; A to read */
+	struct fx_carrier *holder; /* watchdog */
+	uint32_t stuck_switches; /* watchdog: as of its last tick */
+};
+
+enum fx_after {
+	FX_AFTER_NOTHING,
+	FX_AFTER_PARK,
+	FX_AFTER_YIELD,
+	FX_AFTER_HOME,
+	FX_AFTER_LOST, /* the bundle is gone: to an inbox */
+};
+
+/* Key: C the carrier's thread; A anybody, atomically. */
+struct fx_carrier {
+	struct fx_claim claim; /* A */
+	uint32_t switches; /* C; A to read */
+	uint32_t round; /* C: switches since the last round */
+	struct fx_queue *queue; /* C; the watchdog while it is a spare */
+	struct fx_task *left; /* C: what fx_finish() is about */
+	enum fx_after after; /* C */
+	struct fx_arch_context context; /* C: the scheduler's */
+	uint32_t given; /* futex: a spare was given a queue, or is to end */
+	struct fx_carrier *next; /* list of spares, under its lock */
+	struct fx_carrier *all; /* list of all, the same */
+	pthread_t thread;
+};
+
+struct fx_sched {
+	uint32_t nr_queues; /* I */
+	struct fx_queue **queue; /* I */
+	struct fx_idle idle;
+	uint32_t stop; /* A */
+	uint32_t next_queue; /* A: for tasks that are new */
+	struct fx_lock lock; /* the lists below; never held at a wake-up */
+	struct fx_carrier *spares, *carriers;
+	uint32_t nr_spares, nr_carriers;
+	uint32_t watch_asleep; /* futex, A */
+	pthread_t watchdog;
+	bool watched;
+};
+
+extern struct fx_sched fx_sched;
+
+extern __thread struct fx_task *fx_task_self
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/**
+ * fx_enter - the calling task is about to touch its carrier's bundle
+ *
+ * May switch: afterwards it may be on another carrier, if its own had lost
+ * its bundle. Between fx_enter() and fx_leave() it is not taken away.
+ *
+ * Return: the carrier, or NULL if the task is at home: no fx_leave() then.
+ */
+struct fx_carrier *fx_enter_slow(struct fx_task *me);
+
+static inline struct fx_carrier *fx_enter(struct fx_task *me)
+{
+	struct fx_carrier *carrier = me->carrier;
+
+	if (fx_unlikely(!carrier) || fx_likely(fx_claim_enter(&carrier->claim)))
+		return carrier;
+	return fx_enter_slow(me);
+}
+
+static inline void fx_leave(struct fx_carrier *carrier)
+{
+	fx_claim_leave(&carrier->claim);
+}
+
+/* Make the next switch; fx_finish() on the other side. */
+static inline void fx_switch(struct fx_carrier *carrier, struct fx_task *me,
+			     struct fx_task *next, enum fx_after after)
+{
+	carrier->left = me;
+	carrier->after = after;
+	fx_store_relaxed(&carrier->switches, carrier->switches + 1);
+	if (next) {
+		next->carrier = carrier;
+		fx_store_relaxed(&next->queue, carrier->queue);
+	}
+	fx_arch_handed_on(next ? (void *)next : (void *)carrier);
+	fx_arch_switch(me ? &me->context : &carrier->context,
+		       next ? &next->context : &carrier->context);
+	fx_arch_taken_up(me ? (void *)me : (void *)carrier);
+}
+
+/* What the one before wanted done once it was off its stack. */
+void fx_finish(struct fx_carrier *carrier);
+
+/* The next task to run, NULL: the scheduler context is to look. */
+struct fx_task *fx_pick(struct fx_carrier *carrier);
+
+/**
+ * fx_away - leave the stack of @me until it is to go on
+ *
+ * Context: inside fx_enter(). Return: as fx_enter(): the carrier now, or NULL
+ * at home.
+ */
+struct fx_carrier *fx_away(struct fx_carrier *carrier, struct fx_task *me,
+			   enum fx_after after);
+
+/* A task that the caller has woken; @carrier NULL: from outside. */
+void fx_make_ready(struct fx_carrier *carrier, struct fx_task *task);
+
+/* Into an inbox, and wake who sleeps on it. Any thread, signal handlers. */
+void fx_send_ready(struct fx_queue *queue, struct fx_task *task);
+void fx_rouse(struct fx_queue *queue);
+
+/* Let its own kernel thread go on with a task; nobody runs it. */
+void fx_give_home(struct fx_task *task);
+
+/* fx_wake() by who holds a queue and is inside. */
+bool fx_wake_inside(struct fx_carrier *carrier, struct fx_task *task,
+		    fx_ticket ticket, enum fx_reason reason);
+
+/* sched/call.c: what came back, and what is to be cancelled. */
+unsigned fx_reap(struct fx_carrier *carrier);
+void fx_cancel_asked(struct fx_carrier *carrier);
+
+/* sched/watchdog.c */
+int fx_watchdog_start(void);
+void fx_watchdog_stop(void);
+void fx_watchdog_needed_slow(void);
+
+static inline void fx_watchdog_needed(void)
+{
+	if (fx_unlikely(fx_load_relaxed(&fx_sched.watch_asleep)))
+		fx_watchdog_needed_slow();
+}
+
+/* sched/sched.c */
+struct fx_carrier *fx_carrier_new(struct fx_queue *queue);
+/* sched/carrier.c: the thread of a carrier. */
+void *fx_carrier_main(void *carrier);
+
+#endif /* FX_SCHED_CARRIER_H */

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* Making and ending the queues, their carriers and the watchdog. */
+#include "sched/carrier.h"
+
+#include "base/clock.h"
+#include "engine/pool.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_QUEUES 1024
+
+struct fx_sched fx_sched;
+
+static void *new_lines(size_t size)
+{
+	void *p = aligned_alloc(FX_CACHE_LINE, (size + FX_CACHE_LINE - 1) /
+						       FX_CACHE_LINE *
+						       FX_CACHE_LINE);
+
+	if (p)
+		memset(p, 0, size);
+	return p;
+}
+
+struct fx_carrier *fx_carrier_new(struct fx_queue *queue)
+{
+	struct fx_carrier *carrier = new_lines(sizeof(*carrier));
+	sigset_t before;
+	int bad;
+
+	if (!carrier)
+		return NULL;
+	carrier->queue = queue;
+	carrier->claim.busy = 1;
+	carrier->claim.word = queue ? FX_CLAIM_HELD : FX_CLAIM_TAKEN;
+	if (queue)
+		queue->holder = carrier;
+	fx_pool_mask(&before);
+	bad = pthread_create(&carrier->thread, NULL, fx_carrier_main, carrier);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (bad) {
+		free(carrier);
+		return NULL;
+	}
+	fx_lock(&fx_sched.lock);
+	carrier->all = fx_sched.carriers;
+	fx_sched.carriers = carrier;
+	fx_sched.nr_carriers++;
+	fx_unlock(&fx_sched.lock);
+	return carrier;
+}
+
+static int new_queue(const struct fx_sched_options *o, uint32_t index, int cpu)
+{
+	struct fx_owner_options options = {
+		.engine = o->engine ? o->engine : "poll",
+		.max_entries = o->max_entries ? o->max_entries :
+						FLEXSC_MAX_ENTRIES,
+		.max_threads = o->max_threads,
+		.spin_ns = FX_NEVER,
+	};
+	struct fx_queue *queue = new_lines(sizeof(*queue));
+	int bad;
+
+	if (!queue)
+		return -ENOMEM;
+	queue->index = index;
+	queue->cpu = cpu;
+	bad = fx_owner_init(&queue->owner, &options);
+	if (bad) {
+		free(queue);
+		return bad;
+	}
+	fx_sched.queue[index] = queue;
+	return 0;
+}
+
+static void free_queues(void)
+{
+	for (uint32_t i = 0; i < fx_sched.nr_queues; i++) {
+		struct fx_queue *queue = fx_sched.queue[i];
+
+		fx_owner_fini(&queue->owner);
+		for (unsigned c = 0; c < FX_NR_CLOCKS; c++)
+			fx_deadlines_fini(&queue->timers[c]);
+		free(queue);
+	}
+	free(fx_sched.queue);
+}
+
+static int next_cpu(const cpu_set_t *set, int cpu)
+{
+	do
+		cpu = (cpu + 1) % CPU_SETSIZE;
+	while (!CPU_ISSET(cpu, set));
+	return cpu;
+}
+
+static int make_queues(const struct fx_sched_options *options)
+{
+	uint32_t nr = options->nr_carriers;
+	cpu_set_t set;
+	int cpu = -1, bad;
+
+	if (sched_getaffinity(0, sizeof(set), &set)) {
+		CPU_ZERO(&set);
+		CPU_SET(0, &set);
+	}
+	if (!nr)
+		nr = (uint32_t)CPU_COUNT(&set);
+	if (nr > MAX_QUEUES)
+		nr = MAX_QUEUES;
+	fx_sched.queue = calloc(nr, sizeof(struct fx_queue *));
+	if (!fx_sched.queue)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++) {
+		cpu = next_cpu(&set, cpu);
+		bad = new_queue(options, i, options->no_pinning ? -1 : cpu);
+		if (bad)
+			return bad;
+		fx_sched.nr_queues = i + 1;
+	}
+	return 0;
+}
+
+int fx_sched_init(const struct fx_sched_options *options)
+{
+	int saved = errno, bad;
+
+	fx_arch_init();
+	fx_barrier_init();
+	bad = make_queues(options);
+	if (bad)
+		goto free;
+	for (uint32_t i = 0; i < fx_sched.nr_queues; i++)
+		if (!fx_carrier_new(fx_sched.queue[i]))
+			bad = -EAGAIN;
+	if (!bad)
+		bad = fx_watchdog_start();
+	if (!bad) {
+		fx_carrier_new(NULL); /* the first spare */
+		errno = saved;
+		return 0;
+	}
+	fx_sched_fini();
+	errno = saved;
+	return bad;
+free:
+	free_queues();
+	memset(&fx_sched, 0, sizeof(fx_sched));
+	errno = saved;
+	return bad;
+}
+
+void fx_sched_fini(void)
+{
+	struct fx_carrier *carrier, *next;
+
+	fx_store_release(&fx_sched.stop, 1u);
+	fx_fence();
+	fx_watchdog_stop();
+	for (uint32_t i = 0; i < fx_sched.nr_queues; i++)
+		fx_rouse(fx_sched.queue[i]);
+	for (carrier = fx_sched.carriers; carrier; carrier = carrier->all) {
+		fx_store_release(&carrier->given, 1u);
+		fx_futex_wake(&carrier->given, 1);
+	}
+	for (carrier = fx_sched.carriers; carrier; carrier = next) {
+		next = carrier->all;
+		pthread_join(carrier->thread, NULL);
+		free(carrier);
+	}
+	free_queues();
+	memset(&fx_sched, 0, sizeof(fx_sched));
+}
+
+uint32_t fx_sched_nr_queues(void)
+{
+	return fx_sched.nr_queues;
+}
+
+void fx_sched_counters(uint32_t queue, struct fx_queue_counters *counters)
+{
+	const uint64_t *from = (uint64_t *)&fx_sched.queue[queue]->count;
+	uint64_t *to = (uint64_t *)counters;
+
+	for (size_t i = 0; i < sizeof(*counters) / sizeof(*to); i++)
+		to[i] = fx_load_relaxed(&from[i]);
+}

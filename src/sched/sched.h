@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * FlexSC-Threads without POSIX: M tasks on N carriers. What src/threads builds
+ * on; nothing here knows pthreads' objects.
+ *
+ * A task is a real thread of the C library. It begins life at home, on its own
+ * kernel thread, with fx_task_attach(); fx_task_lend() gives its stack and
+ * thread pointer to the carriers while its kernel thread waits; fx_go_home()
+ * comes back, for whatever depends on the kernel's idea of a thread. All
+ * functions work in both places: at home a park waits on a futex, a call is
+ * plain. A thread that must never be lent is a task all the same, so the two
+ * kinds can wait for each other.
+ *
+ *	self = fx_task_attach(memory);    fx_task_lend(self);
+ *	...
+ *	ticket = fx_task_arm(self);       then tell it to who may wake
+ *	reason = fx_park(self, "mutex", deadline, 0);
+ *	...
+ *	fx_wake(task, ticket, FX_WOKEN_VALUE);     anybody, once
+ *	...
+ *	fx_go_home(self); fx_task_detach(self);
+ *
+ * Context, unless said otherwise: the task itself, not in a signal handler.
+ * Every function that may switch is a yield point; errno is left alone.
+ */
+#ifndef FX_SCHED_SCHED_H
+#define FX_SCHED_SCHED_H
+
+#include "sched/task.h"
+
+#include <linux/flexsc.h>
+
+enum fx_clock {
+	FX_CLOCK_MONOTONIC,
+	FX_CLOCK_REALTIME,
+	FX_NR_CLOCKS
+};
+
+/* A moment; NULL where a deadline is asked for means none. */
+struct fx_deadline {
+	uint64_t at_ns; /* absolute */
+	enum fx_clock clock;
+};
+
+struct fx_sched_options {
+	const char *engine; /* name or "auto"; NULL: poll */
+	uint32_t nr_carriers; /* 0: one for each allowed processor */
+	uint32_t max_entries; /* of each page set; 0: default */
+	uint32_t max_threads; /* of each engine's pool; 0: default */
+	bool no_pinning;
+};
+
+/* Written by the holder of the queue alone. */
+struct fx_queue_counters {
+	uint64_t parks, yields, switches_to, rounds, sleeps;
+	uint64_t steals, handoffs, homes, received, timeouts;
+	uint64_t calls, calls_parked, cancels;
+};
+
+/**
+ * fx_sched_init - start carriers and watchdog
+ *
+ * Context: once a process, any thread. Return: 0 or -errno.
+ */
+int fx_sched_init(const struct fx_sched_options *options);
+
+/* End them. No task may be lent. */
+void fx_sched_fini(void);
+
+uint32_t fx_sched_nr_queues(void);
+/* A copy; fields may be of different moments. Any thread. */
+void fx_sched_counters(uint32_t queue, struct fx_queue_counters *counters);
+
+/**
+ * fx_task_attach - the calling thread becomes a task, at home
+ * @task: zeroed memory, or one that was detached; 64-byte aligned, never to be
+ *        used for anything but tasks again (see sched/task.h)
+ * @parking_stack: upper end of a stack for signals that reach the kernel
+ *        thread while it is lent; NULL if it never is
+ */
+void fx_task_attach(struct fx_task *task, void *parking_stack);
+
+/* The thread is about to end, or goes on without us. At home, not armed. */
+void fx_task_detach(struct fx_task *task);
+
+/* The calling task; NULL in threads that are none. */
+static inline struct fx_task *fx_task_current(void);
+
+/**
+ * fx_task_lend - run on carriers from now on
+ *
+ * Returns on a carrier. No-op if there already.
+ */
+void fx_task_lend(struct fx_task *me);
+
+/**
+ * fx_go_home - run on the own kernel thread from now on
+ *
+ * Returns there; the kernel thread's id, affinity, policy, credentials are the
+ * task's again. No-op at home. It does not wait for posted calls: fx_call()
+ * has none left when it returns.
+ */
+void fx_go_home(struct fx_task *me);
+
+/**
+ * fx_send_home - the same for a task that is parked; its parking goes on there
+ *
+ * Context: any thread. The task must be kept from ending by the caller.
+ * Return: false if it was not parked: ask it to go itself.
+ */
+bool fx_send_home(struct fx_task *task);
+
+static inline bool fx_task_at_home(const struct fx_task *me)
+{
+	return !me->carrier;
+}
+
+/**
+ * fx_park - wait for the wake that fx_task_arm()'s ticket was given for
+ * @where: what for, a constant; for observers
+ * @deadline: or NULL
+ * @mask: FX_PENDING_ bits that end it too, at once if they are set already
+ *
+ * Return: why it ended. FX_WOKEN_VALUE: exactly one waker won, and it was not
+ * told that it lost. Otherwise every waker is, or will be: so a hand-over
+ * (mutex, semaphore) cannot go to one who has given up.
+ */
+enum fx_reason fx_park(struct fx_task *me, const char *where,
+		       const struct fx_deadline *deadline, uint32_t mask);
+
+/**
+ * fx_wake - end a parking
+ *
+ * Context: any thread, signal handlers too.
+ * Return: true if the caller was the one that ended it.
+ */
+bool fx_wake(struct fx_task *task, fx_ticket ticket, enum fx_reason reason);
+
+/**
+ * fx_interrupt - ask for something of a task, and end its parking if that
+ * listens; otherwise the bits stay set until fx_task_asked()
+ *
+ * Context: any thread, signal handlers too.
+ */
+void fx_interrupt(struct fx_task *task, uint32_t bits);
+
+/* Let others run first. */
+void fx_yield(struct fx_task *me);
+
+/* Return: FX_WOKEN_TIMEOUT, or what of @mask came. */
+enum fx_reason fx_sleep(struct fx_task *me, const struct fx_deadline *until,
+			uint32_t mask);
+
+/**
+ * fx_call - carry out a system call, parking the task while it waits
+ * @call: number, number of arguments, arguments; flags and ret 0
+ * @deadline: or NULL; then it is cancelled
+ * @mask: FX_PENDING_ bits that cancel it too
+ * @reason: why it was cancelled, 0 if it was not; or NULL
+ *
+ * A call that was cancelled and had an effect returns its own result all the
+ * same, else -ECANCELED. At home the call is made as it is, in the kernel,
+ * without deadline and mask. Never returns with the call in flight.
+ *
+ * Return: result or -errno.
+ */
+int64_t fx_call(struct fx_task *me, struct flexsc_entry *call,
+		const char *where, const struct fx_deadline *deadline,
+		uint32_t mask, enum fx_reason *reason);
+
+extern __thread struct fx_task *fx_task_self
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+static inline struct fx_task *fx_task_current(void)
+{
+	return fx_task_self;
+}
+
+#endif /* FX_SCHED_SCHED_H */

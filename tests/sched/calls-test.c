@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* System calls of tasks through the page set: results, deadlines, cancels. */
+#include "threads.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NR 200
+
+static int sockets[NR / 2][2];
+
+/* Pairs that send a number to and fro. */
+static void talker(struct thread *t)
+{
+	struct fx_task *me = &t->task;
+	int fd = sockets[t->number / 2][t->number % 2];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < 50; i++) {
+		if (t->number % 2 == 0) {
+			n = i;
+			EXPECT(call3(me, SYS_write, (uint64_t)fd, (uintptr_t)&n,
+				     sizeof(n)) == sizeof(n));
+		}
+		n = 77;
+		EXPECT(call3(me, SYS_read, (uint64_t)fd, (uintptr_t)&n,
+			     sizeof(n)) == sizeof(n));
+		EXPECT(n == i);
+		if (t->number % 2)
+			EXPECT(call3(me, SYS_write, (uint64_t)fd, (uintptr_t)&n,
+				     sizeof(n)) == sizeof(n));
+	}
+}
+
+static void make_sockets(void)
+{
+	for (unsigned i = 0; i < NR / 2; i++)
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, sockets[i]))
+			expect_failed(__FILE__, __LINE__, "socketpair");
+}
+
+static void talk(void)
+{
+	make_sockets();
+	scheduler(2);
+	threads_run(NR, talker, NULL);
+}
+
+static struct flexsc_entry reading(int fd, void *buf, size_t size)
+{
+	struct flexsc_entry call = { .nr = SYS_read, .nr_args = 3 };
+
+	call.args[0] = (uint64_t)fd;
+	call.args[1] = (uintptr_t)buf;
+	call.args[2] = size;
+	return call;
+}
+
+static unsigned nr_given_up;
+
+/* A deadline that races with the answer: one of the two, and no byte lost. */
+static void timed(struct thread *t)
+{
+	struct fx_task *me = &t->task;
+	int fd = sockets[t->number / 2][t->number % 2];
+	unsigned received = 0, given_up = 0;
+	char c = 0;
+
+	for (int i = 0; i < 60; i++) {
+		if (t->number % 2) {
+			sleep_ns(t, 100000 + (uint64_t)(i % 5) * 3000);
+			EXPECT(call3(me, SYS_write, (uint64_t)fd, (uintptr_t)&c,
+				     1) == 1);
+			continue;
+		}
+		while (received <= (unsigned)i) {
+			struct flexsc_entry call = reading(fd, &c, 1);
+			struct fx_deadline soon =
+				in_ns(FX_CLOCK_MONOTONIC, 103000);
+			enum fx_reason why;
+			int64_t ret =
+				fx_call(me, &call, "read", &soon, 0, &why);
+
+			EXPECT(ret == 1 || ret == -ECANCELED);
+			EXPECT(ret == 1 || why == FX_WOKEN_TIMEOUT);
+			received += ret == 1;
+			given_up += ret != 1;
+		}
+	}
+	__atomic_add_fetch(&nr_given_up, given_up, __ATOMIC_RELAXED);
+}
+
+static void deadlines(void)
+{
+	make_sockets();
+	scheduler(2);
+	threads_run(40, timed, NULL);
+	printf("# %u given up\n", nr_given_up);
+	EXPECT(nr_given_up > 0);
+}
+
+static uint32_t reader_parked;
+
+static void unlucky(struct thread *t)
+{
+	char c;
+
+	for (int i = 0; i < 100; i++) {
+		struct flexsc_entry call =
+			reading(sockets[t->number][0], &c, 1);
+		enum fx_reason why;
+		int64_t ret;
+
+		__atomic_store_n(&reader_parked, 1, __ATOMIC_RELEASE);
+		ret = fx_call(&t->task, &call, "read", NULL, FX_PENDING_SIGNAL,
+			      &why);
+		EXPECT(ret == -ECANCELED);
+		EXPECT(why == FX_WOKEN_SIGNAL);
+		EXPECT(fx_task_asked(&t->task, FX_PENDING_SIGNAL));
+	}
+	__atomic_store_n(&reader_parked, 2, __ATOMIC_RELEASE);
+}
+
+static void interrupted(void)
+{
+	struct thread *threads;
+	uint32_t state;
+
+	make_sockets();
+	scheduler(2);
+	threads = threads_start(1, unlucky, NULL);
+	while ((state = __atomic_load_n(&reader_parked, __ATOMIC_ACQUIRE)) !=
+	       2) {
+		if (state == 1 &&
+		    __atomic_exchange_n(&reader_parked, 0, __ATOMIC_ACQ_REL))
+			fx_interrupt(&threads[0].task, FX_PENDING_SIGNAL);
+		usleep(20);
+	}
+	threads_join(threads, 1);
+}
+
+static void file_reader(struct thread *t)
+{
+	static const char name[] = "/proc/self/stat";
+	struct fx_task *me = &t->task;
+	char buf[64];
+
+	for (int i = 0; i < 50; i++) {
+		struct flexsc_entry call = { .nr = SYS_openat, .nr_args = 4 };
+		int64_t fd;
+
+		call.args[0] = (uint64_t)AT_FDCWD;
+		call.args[1] = (uintptr_t)name;
+		call.args[2] = O_RDONLY;
+		fd = fx_call(me, &call, "open", NULL, 0, NULL);
+		EXPECT(fd >= 0);
+		EXPECT(call3(me, SYS_read, (uint64_t)fd, (uintptr_t)buf,
+			     sizeof(buf)) > 0);
+		EXPECT(call3(me, SYS_close, (uint64_t)fd, 0, 0) == 0);
+	}
+	EXPECT(call3(me, SYS_close, 99999, 0, 0) == -EBADF);
+}
+
+static void files(void)
+{
+	scheduler(2);
+	threads_run(20, file_reader, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct test tests[] = {
+		{ "talk", talk },
+		{ "deadlines", deadlines },
+		{ "interrupted", interrupted },
+		{ "files", files },
+	};
+
+	(void)argc;
+	return tests_run(tests, FX_ARRAY_SIZE(tests), argv);
+}
