@@ -37,7 +37,7 @@ static inline void fx_idle_begin(struct fx_idle *idle, uint32_t *sleeping)
 	fx_store_relaxed(&idle->searching, 0u);
 	fx_store_relaxed(sleeping, 1u);
 	fx_fetch_add(&idle->nr_sleeping, 1u);
-	fx_fence();
+	fx_fence_after_cas();
 }
 
 static inline void fx_idle_end(struct fx_idle *idle, uint32_t *sleeping)
