@@ -226,7 +226,11 @@ static void print_text(const struct report_row *row, double ratio)
 		printf("%s\n", label);
 		label = "";
 	}
-	snprintf(spread, sizeof(spread), "%.0f %%", row->spread * 100);
+	/* Beyond that it says one thing only. */
+	if (row->spread > 9.99)
+		snprintf(spread, sizeof(spread), ">999 %%");
+	else
+		snprintf(spread, sizeof(spread), "%.0f %%", row->spread * 100);
 	end = snprintf(line, sizeof(line), ROW, label, row->engine,
 		       show(row->value, value), row->rival ? row->rival : "",
 		       row->rival ? show(row->rival_value, rival) : "",

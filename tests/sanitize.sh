@@ -52,8 +52,9 @@ fi
 for group in $groups; do
 	targets="${targets:-} tests/conformance/conformance-$group"
 done
-for part in tasks calls; do
-	targets="$targets tests/sched/sched-$part"
+others="sched/sched-tasks sched/sched-calls unit/unit-hybrid"
+for other in $others; do
+	targets="$targets tests/$other"
 done
 # shellcheck disable=SC2086 # a list
 ninja -C "$build" $targets >"$probe/log" 2>&1 || { tail -n 30 "$probe/log"; exit 1; }
@@ -74,10 +75,10 @@ for engine in poll uthread; do
 		grep '^SUMMARY' "$probe/log" | sort | uniq -c
 	done
 done
-for part in tasks calls; do
-	"$build/tests/sched/sched-$part" >"$probe/log" 2>&1 && continue
+for other in $others; do
+	"$build/tests/$other" >"$probe/log" 2>&1 && continue
 	failed=$((failed + 1))
-	echo "# sched $part: FAILED"
+	echo "# $other: FAILED"
 	grep -v '^ok' "$probe/log" | head -n 60
 	grep '^SUMMARY' "$probe/log" | sort | uniq -c
 done

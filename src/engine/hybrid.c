@@ -65,12 +65,14 @@ static uint64_t clock_ns(clockid_t clock)
 
 static uint64_t core_cpu_ns(struct hybrid *h)
 {
-	clockid_t clock;
+	pid_t tid = fx_load_relaxed(&h->uthread.core_tid);
 
-	if (!with_core(&h->uthread.poll.base) ||
-	    pthread_getcpuclockid(h->uthread.core->thread, &clock))
-		return 0;
-	return clock_ns(clock);
+	/*
+	 * As pthread_getcpuclockid() makes it; the thread's pthread_t is the
+	 * watcher's, who may just be putting another one in its place.
+	 */
+	return with_core(&h->uthread.poll.base) && tid ?
+		       clock_ns((clockid_t)(~(unsigned)tid << 3 | 6)) : 0;
 }
 
 static void begin_window(struct hybrid *h, uint64_t now_ns)
@@ -81,7 +83,7 @@ static void begin_window(struct hybrid *h, uint64_t now_ns)
 	h->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	h->core_ns = core_cpu_ns(h);
 	h->completed = counters->completed;
-	h->core_sleeps = counters->core_sleeps;
+	h->core_sleeps = fx_load_relaxed(&counters->core_sleeps);
 }
 
 /* As many runnable threads as processors: none of them is free. */
@@ -118,7 +120,8 @@ static void end_window(struct hybrid *h, uint64_t now_ns)
 		.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - h->cpu_ns,
 		.completions = engine->counters->completed - h->completed,
 		.crowded = with_core(engine) &&
-			   engine->counters->core_sleeps == h->core_sleeps &&
+			   fx_load_relaxed(&engine->counters->core_sleeps) ==
+				   h->core_sleeps &&
 			   (double)(core_cpu_ns(h) - h->core_ns) <
 				   CROWDED * (double)ns,
 	};

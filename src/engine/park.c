@@ -379,28 +379,19 @@ int fx_park_wait(struct fx_park *park, uint64_t timeout_ns, bool *woken)
 	return (int)n;
 }
 
-int fx_park_wake_by(struct fx_park *park, int fd)
+int fx_park_wake_too(struct fx_park *park, int fd, bool on)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = WAKE_TAG };
-	int bad = (int)sys(SYS_epoll_ctl, park->epfd, EPOLL_CTL_ADD, fd,
-			   (long)&ev, 0);
 
-	if (bad)
-		return bad;
-	fx_park_lock(park);
-	sys(SYS_epoll_ctl, park->epfd, EPOLL_CTL_DEL, park->wakefd, 0, 0);
-	park->wakefd = fd;
-	fx_park_unlock(park);
-	return 0;
+	return (int)sys(SYS_epoll_ctl, park->epfd,
+			on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, fd, (long)&ev, 0);
 }
 
 void fx_park_poke(struct fx_park *park)
 {
 	static const uint64_t one = 1;
 
-	fx_park_lock(park);
 	sys(SYS_write, park->wakefd, (long)&one, sizeof(one), 0, 0);
-	fx_park_unlock(park);
 }
 
 uint32_t fx_park_next(struct fx_park *park)

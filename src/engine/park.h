@@ -113,8 +113,8 @@ uint64_t fx_park_due(struct fx_park *park);
  */
 uint32_t fx_park_check(struct fx_park *park);
 
-/* Another descriptor in place of @wakefd. Return: 0 or -errno. */
-int fx_park_wake_by(struct fx_park *park, int fd);
+/* From now on, or no more: a second one like @wakefd. 0 or -errno. */
+int fx_park_wake_too(struct fx_park *park, int fd, bool on);
 
 /* End another thread's fx_park_wait(). */
 void fx_park_poke(struct fx_park *park);

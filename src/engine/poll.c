@@ -48,13 +48,13 @@ void *fx_poll_alloc(size_t size)
 }
 
 int fx_poll_init(struct fx_poll *e, const struct fx_engine_ops *ops,
-		 const struct fx_engine_config *config)
+		 const struct fx_engine_config *config, int wakefd)
 {
 	int bad;
 
 	fx_engine_setup(&e->base, ops, config);
 	bad = fx_park_init(&e->park, config->set, config->table,
-			   config->counters, config->set->owner_eventfd);
+			   config->counters, wakefd);
 	if (bad)
 		return bad;
 	e->runner = (struct fx_runner){
@@ -94,7 +94,8 @@ static int poll_new(struct fx_engine **engine,
 
 	if (!e)
 		return -ENOMEM;
-	bad = fx_poll_init(e, &fx_engine_poll, config);
+	bad = fx_poll_init(e, &fx_engine_poll, config,
+			   config->set->owner_eventfd);
 	if (bad) {
 		free(e);
 		return bad;
@@ -294,8 +295,11 @@ static void poll_wait(struct fx_engine *engine, uint64_t timeout_ns)
 	fx_call_round();
 	if (busy)
 		fx_set_owner_awake(engine->set);
-	if (woken)
+	if (woken) {
 		drain(engine->set->owner_eventfd);
+		if (e->park.wakefd != engine->set->owner_eventfd)
+			drain(e->park.wakefd);
+	}
 	if (n > 0)
 		e->idle_looks = 0;
 	check_parked(e);

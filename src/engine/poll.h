@@ -31,8 +31,9 @@ struct fx_poll {
 /* Zeroed memory for an engine that begins with struct fx_poll, or NULL. */
 void *fx_poll_alloc(size_t size);
 
+/* @wakefd: the park's; the owner's eventfd, or beside it. */
 int fx_poll_init(struct fx_poll *poll, const struct fx_engine_ops *ops,
-		 const struct fx_engine_config *config);
+		 const struct fx_engine_config *config, int wakefd);
 void fx_poll_fini(struct fx_poll *poll);
 
 /* In a forked child, in place of fx_poll_fini(). */

@@ -511,7 +511,8 @@ static int uring_new(struct fx_engine **engine,
 	bad = ring_init(e);
 	if (bad)
 		goto free_engine;
-	bad = fx_poll_init(&e->poll, &fx_engine_uring, config);
+	bad = fx_poll_init(&e->poll, &fx_engine_uring, config,
+			   config->set->owner_eventfd);
 	if (bad)
 		goto exit_ring;
 	bad = fx_park_also(&e->poll.park, e->ring.ring_fd);

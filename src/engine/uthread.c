@@ -82,18 +82,26 @@ static bool uthread_usable(char *reason, size_t size)
 int fx_uthread_init(struct fx_uthread *e, const struct fx_engine_ops *ops,
 		    const struct fx_engine_config *config)
 {
-	int bad = fx_poll_init(&e->poll, ops, config);
+	int bad;
 
-	if (bad)
-		return bad;
 	e->core_eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (e->core_eventfd < 0) {
-		fx_poll_fini(&e->poll);
+	if (e->core_eventfd < 0)
 		return -EMFILE;
-	}
+	bad = fx_poll_init(&e->poll, ops, config, e->core_eventfd);
+	if (bad)
+		goto close_eventfd;
+	bad = fx_park_wake_too(&e->poll.park, config->set->owner_eventfd, true);
+	if (bad)
+		goto fini_poll;
 	e->spin_ns = config->spin_ns == FX_NEVER ? SPIN_NS : config->spin_ns;
 	fx_worker_view_init(&e->view);
 	return 0;
+
+fini_poll:
+	fx_poll_fini(&e->poll);
+close_eventfd:
+	close(e->core_eventfd);
+	return bad;
 }
 
 void fx_uthread_fini(struct fx_uthread *e)
@@ -116,15 +124,11 @@ int fx_uthread_start(struct fx_uthread *e)
 	int bad;
 
 	e->poll.park.shared = true;
-	bad = fx_park_wake_by(&e->poll.park, e->core_eventfd);
+	bad = fx_core_init(e);
 	if (bad)
 		return bad;
-	bad = fx_core_init(e);
-	if (bad) {
-		fx_park_wake_by(&e->poll.park,
-				e->poll.base.set->owner_eventfd);
-		return bad;
-	}
+	/* The owner does not wait there any more. */
+	fx_park_wake_too(&e->poll.park, e->poll.base.set->owner_eventfd, false);
 	fx_count(e->poll.base.counters, core_starts);
 	/* Everything else is worth leaving to the core thread. */
 	fx_engine_publish(&e->poll.base,
@@ -139,7 +143,7 @@ void fx_uthread_stop(struct fx_uthread *e)
 	e->poll.base.set->shared->engine_sleeping = 0;
 	while (take(e, NULL))
 		;
-	fx_park_wake_by(&e->poll.park, e->poll.base.set->owner_eventfd);
+	fx_park_wake_too(&e->poll.park, e->poll.base.set->owner_eventfd, true);
 }
 
 static int uthread_new(struct fx_engine **engine,

@@ -65,8 +65,10 @@ static void rebuild(struct flexsc_loop *loop)
 	forget_events(loop);
 	fx_loop_embed_fini(loop);
 	fx_owner_abandon(&loop->owner);
-	if (fx_owner_init(&loop->owner, &loop->options))
+	if (fx_owner_init(&loop->owner, &loop->options)) {
 		loop->mode = (loop->mode & FX_LOOP_RUNNING) | FX_LOOP_BROKEN;
+		loop->broken = true;
+	}
 	if (embedded && !(loop->mode & FX_LOOP_BROKEN))
 		flexsc_loop_fd(loop);
 }

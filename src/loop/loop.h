@@ -65,6 +65,7 @@ struct flexsc_loop {
 	uint32_t interrupted; /* A: an interrupt is on its way */
 	uint32_t stop; /* A */
 	pthread_t thread; /* O: whose loop it is */
+	bool broken; /* FX_LOOP_BROKEN, for other threads */
 	struct fx_owner_options options;
 	char engine_name[16];
 	struct flexsc_loop *next; /* registry, for fork */

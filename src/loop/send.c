@@ -19,7 +19,7 @@ int flexsc_loop_send(struct flexsc_loop *loop, struct flexsc_event *ev)
 	struct flexsc_event *head = fx_load_relaxed(&loop->sent);
 	uint16_t idle = FX_EVENT_IDLE;
 
-	if (loop->mode & FX_LOOP_BROKEN) /* since a fork: no other thread */
+	if (loop->broken)
 		return -ENOMEM;
 	if (!fx_cas(&ev->state_, &idle, (uint16_t)FX_EVENT_SENT))
 		return -EBUSY;
@@ -57,6 +57,6 @@ void fx_loop_receive(struct flexsc_loop *loop)
 void flexsc_loop_stop(struct flexsc_loop *loop)
 {
 	fx_store_release(&loop->stop, 1u);
-	if (!(loop->mode & FX_LOOP_BROKEN))
+	if (!loop->broken)
 		interrupt(loop);
 }
