@@ -19,6 +19,20 @@ static inline int reference(uint64_t argument)
 	return n < FLEXSC_CHAIN_MAX ? (int)n : -1;
 }
 
+/* May any of six arguments be one? A straight line: it is asked of each call. */
+static inline bool any_reference(const __u64 *args)
+{
+	uint64_t least = UINT64_MAX;
+
+#pragma GCC unroll 6
+	for (unsigned i = 0; i < 6; i++) {
+		uint64_t n = args[i] - (uint64_t)FLEXSC_RESULT(0);
+
+		least = n < least ? n : least;
+	}
+	return least < FLEXSC_CHAIN_MAX;
+}
+
 /* Results into distances; which arguments were such, or -EINVAL. */
 static __attribute__((noinline)) int
 resolve(unsigned int nr_before, unsigned int nr_args, __u64 *args)
@@ -44,7 +58,6 @@ int fx_loop_collect(struct flexsc_loop *loop, struct flexsc_event *ev,
 	const struct fx_call_desc *desc = &fx_call_table[nr];
 	struct fx_collect *c = &loop->collect;
 	struct flexsc_entry *mine = &c->calls[c->nr];
-	bool refers = false;
 	int flags = 0;
 
 	if (c->bad)
@@ -57,9 +70,7 @@ int fx_loop_collect(struct flexsc_loop *loop, struct flexsc_event *ev,
 	if (desc->flags & FX_CALL_SELF)
 		return c->bad = -EOPNOTSUPP;
 	memcpy(mine->args, args, sizeof(mine->args));
-	for (unsigned i = 0; i < desc->nr_args; i++)
-		refers |= reference(args[i]) >= 0;
-	if (refers) {
+	if (any_reference(args)) {
 		flags = resolve(c->nr, desc->nr_args, mine->args);
 		if (flags < 0)
 			return c->bad = flags;
