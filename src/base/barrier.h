@@ -27,7 +27,7 @@
 
 #else
 
-extern bool fx_barrier_symmetric;
+extern bool fx_barrier_symmetric __attribute__((visibility("hidden")));
 
 /**
  * fx_barrier_init - register for membarrier(2), once a process

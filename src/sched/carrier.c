@@ -104,7 +104,8 @@ struct fx_task *fx_pick(struct fx_carrier *carrier)
 
 	if (fx_unlikely(++carrier->round >= FX_ROUND))
 		return NULL;
-	task = fx_ready_pop(&carrier->queue->ready, &left);
+	task = fx_ready_pop(&carrier->queue->ready, &left,
+			    fx_sched.nr_queues == 1);
 	if (left && fx_unlikely(fx_load_relaxed(&fx_sched.idle.nr_sleeping)))
 		rouse_one();
 	return task;
@@ -264,7 +265,8 @@ static struct fx_task *find(struct fx_carrier *carrier)
 	bool left = false;
 
 	look_around(carrier);
-	task = fx_ready_pop(&carrier->queue->ready, &left);
+	task = fx_ready_pop(&carrier->queue->ready, &left,
+			    fx_sched.nr_queues == 1);
 	if (!task)
 		task = steal(carrier);
 	else if (left && fx_load_relaxed(&fx_sched.idle.nr_sleeping))

@@ -85,7 +85,7 @@ struct fx_sched {
 	bool watched;
 };
 
-extern struct fx_sched fx_sched;
+extern struct fx_sched fx_sched __attribute__((visibility("hidden")));
 
 extern __thread struct fx_task *fx_task_self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -79,10 +79,10 @@ struct fx_task *fx_ready_steal(struct fx_ready *ready, struct fx_ready *from)
 		}
 		if (fx_cas(&from->head, &head, head + nr)) {
 			fx_store_release(&ready->tail, tail + nr);
-			return fx_ready_pop(ready, &left);
+			return fx_ready_pop(ready, &left, false);
 		}
 	}
 	if (fx_ready_receive(ready, from))
-		return fx_ready_pop(ready, &left);
+		return fx_ready_pop(ready, &left, false);
 	return NULL;
 }

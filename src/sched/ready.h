@@ -62,11 +62,13 @@ static inline void fx_ready_push(struct fx_ready *ready, struct fx_task *task)
 /**
  * fx_ready_pop - the next task
  * @left: whether there are others behind it
+ * @alone: nobody steals from this ring, now or later
  *
- * Context: holder. Order: fences if there was one.
+ * Context: holder. Order: fences if there was one, unless alone.
  * Return: NULL if there is none; look at the inbox then.
  */
-static inline struct fx_task *fx_ready_pop(struct fx_ready *ready, bool *left)
+static inline struct fx_task *fx_ready_pop(struct fx_ready *ready, bool *left,
+					   bool alone)
 {
 	uint64_t tail, head;
 
@@ -78,6 +80,10 @@ static inline struct fx_task *fx_ready_pop(struct fx_ready *ready, bool *left)
 		struct fx_task *task =
 			fx_load_relaxed(&ready->ring[head % FX_READY_RING]);
 
+		if (alone) {
+			fx_store_relaxed(&ready->head, head + 1);
+			return task;
+		}
 		if (fx_cas(&ready->head, &head, head + 1)) {
 			fx_fence_after_cas();
 			*left = head + 1 != tail;

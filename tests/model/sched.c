@@ -152,7 +152,7 @@ static struct fx_task *next_of(struct fx_ready *ready)
 	bool left;
 
 	fx_ready_receive(ready, ready);
-	return fx_ready_pop(ready, &left);
+	return fx_ready_pop(ready, &left, false);
 }
 
 static void carry(struct fx_ready *ready)
@@ -266,7 +266,7 @@ static void run_all(struct fx_ready *ready)
 	struct fx_task *task;
 	bool left;
 
-	while ((task = fx_ready_pop(ready, &left)))
+	while ((task = fx_ready_pop(ready, &left, false)))
 		take_up(task);
 }
 
@@ -286,7 +286,7 @@ static void small_holder(void)
 
 	fx_ready_push(&mem.ready[0], &mem.task[0]);
 	fx_ready_push(&mem.ready[0], &mem.task[1]);
-	task = fx_ready_pop(&mem.ready[0], &left);
+	task = fx_ready_pop(&mem.ready[0], &left, false);
 	if (task)
 		take_up(task);
 	for (unsigned i = 2; i < NR_STOLEN; i++)
@@ -423,7 +423,7 @@ static void busy_holder(void)
 	fx_ready_push(&mem.ready[0], &mem.task[1]);
 	if (mistake == EARLY_LOOK)
 		rouse();
-	task = fx_ready_pop(&mem.ready[0], &left);
+	task = fx_ready_pop(&mem.ready[0], &left, false);
 	if (left && mistake != EARLY_LOOK)
 		rouse();
 	if (!task)
