@@ -10,15 +10,27 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <sys/syscall.h>
 
 #define BATCH 256
 
+/*
+ * Every engine's wait() ends by this descriptor. Its interrupt() may take a
+ * lock, which a signal handler must not, and neither may whoever is not the
+ * owner while the engine has not made threads.
+ */
+static void interrupt(struct fx_queue *queue)
+{
+	static const uint64_t one = 1;
+
+	fx_arch_syscall(SYS_write, queue->owner.set.owner_eventfd, (long)&one,
+			sizeof(one), 0, 0, 0);
+}
+
 void fx_rouse(struct fx_queue *queue)
 {
-	struct fx_engine *engine = queue->owner.engine;
-
 	if (fx_idle_claim(&queue->sleeping))
-		engine->ops->interrupt(engine);
+		interrupt(queue);
 }
 
 /* Somebody has more than it can run at once. */
@@ -30,8 +42,7 @@ static void rouse_one(void)
 		struct fx_queue *queue = fx_sched.queue[i];
 
 		if (fx_idle_claim(&queue->sleeping)) {
-			queue->owner.engine->ops->interrupt(
-				queue->owner.engine);
+			interrupt(queue);
 			return;
 		}
 	}

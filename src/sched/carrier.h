@@ -27,6 +27,7 @@
 #include "sched/timer.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #define FX_ROUND 64
 
@@ -42,7 +43,7 @@ struct fx_queue {
 	int cpu; /* I: or -1 */
 	struct fx_request *cancels; /* A: stack of calls to cancel */
 	struct fx_timers_heap timers[FX_NR_CLOCKS]; /* H */
-	struct fx_owner owner; /* H; engine->ops->interrupt(): A */
+	struct fx_owner owner; /* H; set.owner_eventfd: I */
 	struct fx_queue_counters count; /* H; A to read */
 	struct fx_carrier *holder; /* watchdog */
 	uint32_t stuck_switches; /* watchdog: as of its last tick */
@@ -73,6 +74,7 @@ struct fx_carrier {
 
 struct fx_sched {
 	uint32_t nr_queues; /* I */
+	cpu_set_t allowed; /* I: processors, before anything was pinned */
 	struct fx_queue **queue; /* I */
 	struct fx_idle idle;
 	uint32_t stop; /* A */

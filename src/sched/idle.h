@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sleeping carriers, and who wakes them. A carrier sleeps in its engine's
- * wait(); the engine's interrupt() ends that.
+ * wait(); a write to the page set's owner_eventfd ends that.
  *
  *	sleeper                         who has made something ready
  *	-------                         ----------------------------

@@ -102,22 +102,22 @@ static int next_cpu(const cpu_set_t *set, int cpu)
 static int make_queues(const struct fx_sched_options *options)
 {
 	uint32_t nr = options->nr_carriers;
-	cpu_set_t set;
+	cpu_set_t *set = &fx_sched.allowed;
 	int cpu = -1, bad;
 
-	if (sched_getaffinity(0, sizeof(set), &set)) {
-		CPU_ZERO(&set);
-		CPU_SET(0, &set);
+	if (sched_getaffinity(0, sizeof(*set), set)) {
+		CPU_ZERO(set);
+		CPU_SET(0, set);
 	}
 	if (!nr)
-		nr = (uint32_t)CPU_COUNT(&set);
+		nr = (uint32_t)CPU_COUNT(set);
 	if (nr > MAX_QUEUES)
 		nr = MAX_QUEUES;
 	fx_sched.queue = calloc(nr, sizeof(struct fx_queue *));
 	if (!fx_sched.queue)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++) {
-		cpu = next_cpu(&set, cpu);
+		cpu = next_cpu(set, cpu);
 		bad = new_queue(options, i, options->no_pinning ? -1 : cpu);
 		if (bad)
 			return bad;
@@ -174,6 +174,36 @@ void fx_sched_fini(void)
 		free(carrier);
 	}
 	free_queues();
+	memset(&fx_sched, 0, sizeof(fx_sched));
+}
+
+void fx_sched_after_fork(void)
+{
+	struct fx_task *me = fx_task_self;
+	struct fx_carrier *carrier = fx_sched.carriers, *next;
+
+	fx_barrier_after_fork();
+	if (me && me->carrier)
+		sched_setaffinity(0, sizeof(fx_sched.allowed),
+				  &fx_sched.allowed);
+	if (me) {
+		me->carrier = NULL;
+		me->heap = NULL;
+		me->lender = (struct fx_arch_lender){ 0, 0 };
+	}
+	for (uint32_t i = 0; i < fx_sched.nr_queues; i++) {
+		struct fx_queue *queue = fx_sched.queue[i];
+
+		fx_owner_abandon(&queue->owner);
+		for (unsigned c = 0; c < FX_NR_CLOCKS; c++)
+			fx_deadlines_fini(&queue->timers[c]);
+		free(queue);
+	}
+	free(fx_sched.queue);
+	for (; carrier; carrier = next) {
+		next = carrier->all;
+		free(carrier);
+	}
 	memset(&fx_sched, 0, sizeof(fx_sched));
 }
 

@@ -67,6 +67,19 @@ int fx_sched_init(const struct fx_sched_options *options);
 /* End them. No task may be lent. */
 void fx_sched_fini(void);
 
+/**
+ * fx_sched_after_fork - in the child: only the forking thread is left
+ *
+ * It is at home, if it is a task: its stack and thread pointer are now those
+ * of the only kernel thread, which has the signal mask of the carrier that
+ * forked, and the affinity that the process began with. All else is gone,
+ * other tasks too; fx_sched_init() may follow.
+ *
+ * Context: the child's thread, before it does anything here. The fork must
+ * not have been made from inside of this layer.
+ */
+void fx_sched_after_fork(void);
+
 uint32_t fx_sched_nr_queues(void);
 /* A copy; fields may be of different moments. Any thread. */
 void fx_sched_counters(uint32_t queue, struct fx_queue_counters *counters);

@@ -36,16 +36,26 @@ static struct fx_carrier *get_spare(void)
 		fx_sched.nr_spares--;
 	}
 	fx_unlock(&fx_sched.lock);
-	/* A new one comes to the list by itself: at the next tick, then. */
-	if (!spare && fx_sched.nr_carriers < MAX_CARRIERS)
-		fx_carrier_new(NULL);
 	return spare;
+}
+
+/* A new one comes to the list by itself: for the next tick, or a later one. */
+static void keep_spare(void)
+{
+	bool none;
+
+	fx_lock(&fx_sched.lock);
+	none = !fx_sched.spares && fx_sched.nr_carriers < MAX_CARRIERS;
+	fx_unlock(&fx_sched.lock);
+	if (none)
+		fx_carrier_new(NULL);
 }
 
 static void hand_off(struct fx_queue *queue)
 {
 	struct fx_carrier *spare = get_spare();
 
+	keep_spare();
 	if (!spare)
 		return;
 	if (!fx_claim_take(&queue->holder->claim)) {

@@ -185,9 +185,17 @@ static void early_wakes(void)
 	threads_run(20, early, NULL);
 }
 
+/* Only those stay that began where the first one did. */
 static void burner(struct thread *t)
 {
-	for (int i = 0; i < 40; i++) {
+	void *none = NULL;
+	struct fx_queue *queue = t->task.queue;
+
+	if (!__atomic_compare_exchange_n(&shared[0], &none, queue, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) &&
+	    none != queue)
+		return;
+	for (int i = 0; i < 100; i++) {
 		burn(200 * FX_NS_PER_US);
 		fx_yield(&t->task);
 	}
@@ -199,8 +207,10 @@ static void stealing(void)
 
 	scheduler(2);
 	threads = threads_start(8, burner, NULL);
-	usleep(60000);
+	for (int i = 0; i < 200 && COUNTED(steals) == 0; i++)
+		usleep(1000);
 	printf("# %lu steals\n", (unsigned long)COUNTED(steals));
+	EXPECT(COUNTED(steals) > 0);
 	threads_join(threads, 8);
 }
 
@@ -325,8 +335,7 @@ static void sent(struct thread *t)
 
 	__atomic_store_n(&shared[t->number], (void *)ticket, __ATOMIC_RELEASE);
 	EXPECT(fx_park(&t->task, "sent", NULL, 0) == FX_WOKEN_VALUE);
-	if (t->number % 2)
-		EXPECT(fx_task_at_home(&t->task));
+	EXPECT(!t->arg || fx_task_at_home(&t->task) == t->number % 2);
 	add(1);
 }
 
@@ -335,7 +344,7 @@ static void send_home(void)
 	struct thread *threads;
 
 	scheduler(2);
-	threads = threads_start(16, sent, NULL);
+	threads = threads_start(16, sent, shared);
 	for (unsigned i = 0; i < 16; i++) {
 		fx_ticket ticket;
 
@@ -474,6 +483,76 @@ static void wakes_by_handler(void)
 	threads_join(threads, 5);
 }
 
+/* A child goes on with what forked alone, and may start anew. */
+static void again(struct thread *t)
+{
+	for (int i = 0; i < 10; i++)
+		sleep_ns(t, 100000);
+	add(1);
+}
+
+__attribute__((unused)) static void forker(struct thread *t)
+{
+	int status = 1;
+	pid_t pid;
+
+	sleep_ns(t, 100000);
+	pid = fork();
+	if (pid == 0) {
+		sigset_t none;
+
+		/* The mask is the carrier's: it would keep the alarm out. */
+		sigemptyset(&none);
+		pthread_sigmask(SIG_SETMASK, &none, NULL);
+		alarm(30);
+		fx_sched_after_fork();
+		EXPECT(fx_task_at_home(&t->task));
+		EXPECT(pthread_equal(pthread_self(), t->pthread));
+		sleep_ns(t, 100000);
+		scheduler(2);
+		count = 0;
+		threads_run(10, again, NULL);
+		EXPECT(count == 10);
+		_exit(nr_failed_expectations != 0);
+	}
+	EXPECT(call3(&t->task, SYS_wait4, (uint64_t)pid, (uintptr_t)&status,
+		     0) == pid);
+	EXPECT(status == 0);
+	sleep_ns(t, 100000);
+}
+
+__attribute__((unused)) static void forks(void)
+{
+	scheduler(2);
+	threads_run(4, forker, NULL);
+}
+
+/* Nothing to do costs nothing. */
+static void idle(void)
+{
+	struct thread *threads;
+	struct timespec ts;
+	uint64_t before;
+
+	scheduler(2);
+	threads = threads_start(4, sent, NULL);
+	usleep(100000);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	before = (uint64_t)ts.tv_sec * FX_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+	usleep(1000000);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	before = (uint64_t)ts.tv_sec * FX_NS_PER_SEC + (uint64_t)ts.tv_nsec -
+		 before;
+	printf("# %lu us in an idle second\n", (unsigned long)before / 1000);
+	EXPECT(before < 2 * FX_NS_PER_MS);
+	for (unsigned i = 0; i < 4; i++)
+		EXPECT(fx_wake(&threads[i].task,
+			       (fx_ticket)__atomic_load_n(&shared[i],
+							  __ATOMIC_ACQUIRE),
+			       FX_WOKEN_VALUE));
+	threads_join(threads, 4);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
@@ -490,6 +569,11 @@ int main(int argc, char **argv)
 		{ "foreign", foreign },
 		{ "interrupts", interrupts },
 		{ "wakes_by_handler", wakes_by_handler },
+/* Neither stands threads, or malloc, in the child of a threaded process. */
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+		{ "forks", forks },
+#endif
+		{ "idle", idle },
 	};
 
 	(void)argc;
