@@ -57,9 +57,9 @@ static void identity(void)
 	uint64_t end = fx_now_ns() + 20 * FX_NS_PER_SEC;
 
 	pthread_key_create(&key, NULL);
-	scheduler(2);
 	/* Where one carrier gets no processor for long, the other does it all. */
 	do {
+		scheduler(2);
 		threads_run(50, who, NULL);
 	} while (!now_count() && fx_now_ns() < end);
 	printf("# %u migrations\n", count);
