@@ -160,13 +160,8 @@ static void look(struct hybrid *h)
 
 static bool hybrid_usable(char *reason, size_t size)
 {
-	cpu_set_t set;
-
-	if (!fx_core_processors(&set)) {
-		snprintf(reason, size,
-			 "needs a second processor, and has only one");
+	if (!fx_engine_uthread.usable(reason, size))
 		return false;
-	}
 	snprintf(reason, size,
 		 "is poll, and as uthread while another processor is free and "
 		 "more gets done with it");
