@@ -109,9 +109,12 @@ static void look_at_engine(struct diagnosis *d, struct engine_report *e)
 	end = strstr(reason, "; ");
 	if (e->usable)
 		snprintf(e->reason, REASON, "%s", end ? end + 2 : reason);
-	else
+	else if (!end)
+		snprintf(e->reason, REASON, "%s", reason);
+	else /* without the name, which the line begins with */
 		snprintf(e->reason, REASON, "%.*s",
-			 end ? (int)(end - reason) : REASON - 1, reason);
+			 (int)(end - reason - (long)strlen(e->name) - 1),
+			 reason + strlen(e->name) + 1);
 	if (e->usable) {
 		e->overhead_ns = overhead(loop, d, !strcmp(e->name, "uthread"));
 		e->threshold = threshold(d->crossing, e->overhead_ns);
