@@ -4,6 +4,7 @@
  */
 #include "bench/bench.h"
 
+#include "bench/child.h"
 #include "bench/loops.h"
 #include "bench/report.h"
 
@@ -13,8 +14,9 @@
 #include <string.h>
 
 static const struct bench *const benches[] = {
-	&bench_call,   &bench_pipeline,	 &bench_outstanding,
-	&bench_server, &bench_pollution, &bench_wsc,
+	&bench_call,	&bench_pipeline,  &bench_outstanding,
+	&bench_server,	&bench_pollution, &bench_wsc,
+	&bench_threads, &bench_sync,	  &bench_churn,
 };
 
 #define NR_BENCHES (sizeof(benches) / sizeof(benches[0]))
@@ -128,7 +130,8 @@ static const struct argp argp = {
 	.parser = parse,
 	.args_doc = "NAME\n--list",
 	.doc = "Measure FlexSC beside its rivals: call, pipeline, outstanding, "
-	       "server, pollution, wsc."
+	       "server, pollution, wsc; FlexSC-Threads beside NPTL: threads, "
+	       "sync, churn."
 	       "\v"
 	       "Each line holds a figure, that of a rival measured in turns with it, "
 	       "their ratio, and how far the runs lie apart. Figures are medians. "
@@ -166,6 +169,8 @@ int bench_main(int argc, char **argv)
 	struct request r = { .options = { .runs = 5 } };
 	int status;
 
+	if (argc > 2 && strcmp(argv[1], "--workload") == 0)
+		return workload_main(argc - 2, argv + 2);
 	argp_program_bug_address = NULL;
 	argp_parse(&argp, argc, argv, 0, NULL, &r);
 	if (r.list) {

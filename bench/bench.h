@@ -38,10 +38,13 @@ struct bench {
 };
 
 extern const struct bench bench_call;
+extern const struct bench bench_churn;
 extern const struct bench bench_outstanding;
 extern const struct bench bench_pipeline;
 extern const struct bench bench_pollution;
 extern const struct bench bench_server;
+extern const struct bench bench_sync;
+extern const struct bench bench_threads;
 extern const struct bench bench_wsc;
 
 /* The command; cli/commands.h declares it for main(). */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The client of benchmark `server`: many connections, each with one message
+ * The client of the server benchmarks: many connections, each with one message
  * under way. Plain epoll; it only has to be the same for all servers. How long
  * an answer is, it learns from the first one.
  */
 #include "bench/server.h"
 
+#include "bench/latency.h"
 #include "bench/machine.h"
 
 #include <errno.h>
@@ -26,11 +27,26 @@ enum {
 	PROBE_MS = 20
 };
 
+/**
+ * struct connection - by number, in the order of their making
+ * @left:  bytes of the answer; 0: no message is under way
+ * @begin: when the message was sent, or was due
+ * @due:   messages that could not be sent in time, the next one included
+ * @turn:  rounds of the schedule that this one has gone through
+ */
+struct connection {
+	int fd;
+	unsigned int due;
+	size_t left;
+	uint64_t begin, turn;
+};
+
 struct client {
 	const struct client_job *job;
-	size_t *left; /* of the answer, by descriptor */
+	struct connection *all;
 	size_t answer_size;
-	uint64_t nr_answers;
+	uint64_t nr_answers, start_ns, nr_due;
+	struct latency latency;
 	char buf[ANSWER_MAX];
 };
 
@@ -58,65 +74,112 @@ static int connect_one(const struct client_job *job)
 	return fd;
 }
 
-static int ask(struct client *c, int fd)
+static int ask(struct client *c, struct connection *to, uint64_t begin)
 {
 	const struct client_job *job = c->job;
 
-	c->left[fd] = c->answer_size;
-	return write(fd, job->message, job->message_size) < 0 ? -errno : 0;
+	to->left = c->answer_size;
+	to->begin = begin;
+	return write(to->fd, job->message, job->message_size) < 0 ? -errno : 0;
 }
 
 /* An answer is over when nothing more comes for a while. */
 static int learn_size(struct client *c)
 {
-	int fd = connect_one(c->job), bad;
-	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct connection first = { .fd = connect_one(c->job) };
+	struct pollfd p = { .fd = first.fd, .events = POLLIN };
+	int bad;
 
-	if (fd < 0)
-		return fd;
-	bad = ask(c, fd);
+	if (first.fd < 0)
+		return first.fd;
+	bad = ask(c, &first, 0);
 	while (!bad && poll(&p, 1, c->answer_size ? PROBE_MS : 5000) == 1) {
-		ssize_t n = read(fd, c->buf, sizeof(c->buf));
+		ssize_t n = read(p.fd, c->buf, sizeof(c->buf));
 
 		if (n <= 0)
 			bad = -EPROTO;
 		else
 			c->answer_size += (size_t)n;
 	}
-	close(fd);
+	close(p.fd);
 	return bad ? bad : c->answer_size ? 0 : -ETIMEDOUT;
 }
 
 static int connect_all(struct client *c, int set)
 {
 	for (unsigned int i = 0; i < c->job->nr_connections; i++) {
-		int fd = connect_one(c->job), bad;
 		struct epoll_event event = { .events = EPOLLIN | EPOLLET,
-					     .data.fd = fd };
+					     .data.u32 = i };
+		int fd = connect_one(c->job), bad;
 
 		if (fd < 0)
 			return fd;
+		c->all[i].fd = fd;
 		if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event))
 			return -errno;
-		bad = ask(c, fd);
+		/* All take part at first, whatever the rate. */
+		bad = ask(c, &c->all[i], now_ns());
 		if (bad)
 			return bad;
 	}
 	return 0;
 }
 
-/* Some of an answer; after the last of it, the next message. */
-static int answered(struct client *c, int fd)
+/* When the next message of a connection is due, by the rate. */
+static uint64_t due_ns(const struct client *c, const struct connection *of)
 {
-	ssize_t n = read(fd, c->buf, sizeof(c->buf));
+	double number = (double)of->turn * c->job->nr_connections +
+			(double)(of - c->all);
 
-	if (n <= 0 || (size_t)n > c->left[fd])
+	return c->start_ns + (uint64_t)(number * 1e9 / c->job->rate);
+}
+
+static int ask_due(struct client *c, struct connection *to)
+{
+	uint64_t begin = due_ns(c, to);
+
+	to->due--;
+	to->turn++;
+	return ask(c, to, begin);
+}
+
+/* Some of an answer; after the last of it, the next message. */
+static int answered(struct client *c, struct connection *from)
+{
+	ssize_t n = read(from->fd, c->buf, sizeof(c->buf));
+	uint64_t now;
+
+	if (n <= 0 || (size_t)n > from->left)
 		return n < 0 ? -errno : -EPROTO;
-	c->left[fd] -= (size_t)n;
-	if (c->left[fd])
+	from->left -= (size_t)n;
+	if (from->left)
 		return 0;
+	now = now_ns();
 	c->nr_answers++;
-	return ask(c, fd);
+	latency_add(&c->latency, now > from->begin ? now - from->begin : 0);
+	if (c->job->rate <= 0)
+		return ask(c, from, now);
+	return from->due ? ask_due(c, from) : 0;
+}
+
+/* What has become due: sent where nothing is under way, else noted. */
+static int send_due(struct client *c)
+{
+	uint64_t now = now_ns();
+	unsigned int nr = c->job->nr_connections;
+
+	while (c->start_ns +
+		       (uint64_t)((double)c->nr_due * 1e9 / c->job->rate) <=
+	       now) {
+		struct connection *to = &c->all[c->nr_due++ % nr];
+		int bad;
+
+		to->due++;
+		bad = to->left ? 0 : ask_due(c, to);
+		if (bad)
+			return bad;
+	}
+	return 0;
 }
 
 /* Warm: every connection has been accepted and served, some more than once. */
@@ -129,28 +192,41 @@ static bool phase_over(const struct client *c, int phase, uint64_t end)
 		now >= end + WARM_MAX_NS);
 }
 
+static int tell(struct client *c)
+{
+	struct client_says says = {
+		.nr_answers = c->nr_answers,
+		.p50_us = latency_us(&c->latency, 0.5),
+		.p99_us = latency_us(&c->latency, 0.99),
+	};
+
+	memset(&c->latency, 0, sizeof(c->latency));
+	return write(c->job->report, &says, sizeof(says)) < 0 ? -errno : 0;
+}
+
 static int run_phases(struct client *c, int set)
 {
 	const struct client_job *job = c->job;
 	struct epoll_event events[MAX_EVENTS];
 	uint64_t end = now_ns() + job->warm_ns;
 
+	c->start_ns = now_ns();
 	for (int phase = 0; phase < 2;) {
-		int nr = epoll_wait(set, events, MAX_EVENTS, 100);
+		int nr = epoll_wait(set, events, MAX_EVENTS,
+				    job->rate > 0 ? 0 : 100);
+		int bad = 0;
 
-		for (int i = 0; i < nr; i++) {
-			int bad = answered(c, events[i].data.fd);
-
-			if (bad)
-				return bad;
+		for (int i = 0; i < nr && !bad; i++)
+			bad = answered(c, &c->all[events[i].data.u32]);
+		if (!bad && job->rate > 0)
+			bad = send_due(c);
+		if (!bad && phase_over(c, phase, end)) {
+			bad = tell(c);
+			phase++;
+			end = now_ns() + job->measure_ns;
 		}
-		if (!phase_over(c, phase, end))
-			continue;
-		if (write(job->report, &c->nr_answers, sizeof(c->nr_answers)) <
-		    0)
-			return -errno;
-		phase++;
-		end = now_ns() + job->measure_ns;
+		if (bad)
+			return bad;
 	}
 	return 0;
 }
@@ -161,13 +237,12 @@ int client_run(const struct client_job *job)
 	int set = epoll_create1(EPOLL_CLOEXEC), bad;
 
 	c.job = job;
-	/* Descriptors are given out from below. */
-	c.left = calloc(job->nr_connections + 1024ul, sizeof(*c.left));
-	bad = set < 0 ? -errno : !c.left ? -ENOMEM : learn_size(&c);
+	c.all = calloc(job->nr_connections, sizeof(*c.all));
+	bad = set < 0 ? -errno : !c.all ? -ENOMEM : learn_size(&c);
 	if (!bad)
 		bad = connect_all(&c, set);
 	if (!bad)
 		bad = run_phases(&c, set);
-	free(c.left);
+	free(c.all);
 	return bad;
 }

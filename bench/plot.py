@@ -29,11 +29,14 @@ AXES = {
     "call": (r"(?P<kind>.+)/(?P<x>\d+)", "calls in a batch"),
     "pipeline": (r"work (?P<x>[\d.]+) us(?P<kind>)", "user work for each request, us"),
     "server": (r"(?P<kind>.+)/(?P<x>\d+)", "connections"),
+    "servers": (r"(?P<kind>.+)/(?P<x>\d+)", "connections"),
+    "threads": (r"(?P<kind>.+)/(?P<x>\d+)", "connections"),
     "pollution": (r"(?P<kind>.+)/(?P<x>\d+)", "instructions between two calls"),
     "wsc": (r"(?P<kind>getpid)/(?P<x>\d+)", "calls carried out at once"),
 }
 ENGINES = {"uthread": "#0072b2", "poll": "#d55e00", "uring": "#009e73",
-           "sync": "#cc79a7", "auto": "#e69f00", "hybrid": "#e69f00"}
+           "sync": "#cc79a7", "auto": "#e69f00", "hybrid": "#e69f00",
+           "FlexSC": "#d55e00"}
 GREYS = ("#000000", "#505050", "#808080", "#a8a8a8")
 DASHES = ("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 NO_ENGINE = "none"  # plain calls on both sides
@@ -245,6 +248,8 @@ def legend(figure, looks, fields):
              any(field.axis and name in field.names() for field in fields)]
     handles = [pyplot.Line2D([], [], linewidth=1.2, markersize=4, label=name,
                              **looks.line(name)) for name in shown]
+    if not handles:
+        return
     figure.legend(handles=handles, loc="upper center", ncol=min(len(handles), 9),
                   bbox_to_anchor=(0.5, 1 - 0.75 / figure.get_figheight()),
                   fontsize=8, frameon=False)

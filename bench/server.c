@@ -31,81 +31,35 @@ struct contestant {
 	struct series cpu, app, rate;
 };
 
-struct moment {
-	uint64_t nr_answers, ns;
-	double cpu_ns, app_ns;
-};
-
 static const char hello[SERVER_MESSAGE] = "hello";
 static const char get[] = "GET /0 HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-static bool next_moment(int report, const struct server *s, struct moment *m)
+static double run_once(void *arg)
 {
-	if (read(report, &m->nr_answers, sizeof(m->nr_answers)) !=
-		    sizeof(m->nr_answers) ||
-	    !server_clocks(s, &m->cpu_ns, &m->app_ns))
-		return false;
-	m->ns = now_ns();
-	return true;
-}
-
-static pid_t start_client(const struct contestant *c, uint16_t port, int report)
-{
+	struct contestant *c = arg;
 	bool files = c->service->folder;
 	struct client_job job = {
-		.port = port,
 		.nr_connections = c->nr_connections,
 		.message = files ? get : hello,
 		.message_size = files ? sizeof(get) - 1 : sizeof(hello),
 		.warm_ns = c->options->quick ? 20000000 : 150000000,
 		.measure_ns = c->options->quick ? 50000000 : 400000000,
-		.report = report,
 	};
-	pid_t pid = process_fork(machine()->cpu_other >= 0 ?
-					 machine()->cpu_other :
-					 machine()->cpu_app);
-
-	if (pid == 0) {
-		int bad = client_run(&job);
-
-		if (bad)
-			fprintf(stderr, "flexsc: client: %s\n", strerror(-bad));
-		_exit(bad != 0);
-	}
-	return pid;
-}
-
-static double run_once(void *arg)
-{
-	struct contestant *c = arg;
-	struct moment a, b;
 	struct server server;
-	int report[2];
-	pid_t client;
+	struct drive result;
 	bool good;
-	double nr;
 
 	if (server_start(&server, c->service, c->engine))
 		return NAN;
-	if (pipe(report)) {
-		process_stop(server.pid);
-		return NAN;
-	}
-	client = start_client(c, server.port, report[1]);
-	close(report[1]);
-	good = next_moment(report[0], &server, &a) &&
-	       next_moment(report[0], &server, &b) &&
-	       b.nr_answers > a.nr_answers;
-	process_stop(client);
+	job.port = server.port;
+	good = drive_run(&server, &job, &result);
 	process_stop(server.pid);
-	close(report[0]);
 	if (!good)
 		return NAN;
-	nr = (double)(b.nr_answers - a.nr_answers);
-	if (!isnan(b.app_ns))
-		c->app.samples[c->app.nr++] = (b.app_ns - a.app_ns) / nr / 1000;
-	c->rate.samples[c->rate.nr++] = nr * 1e9 / (double)(b.ns - a.ns);
-	return (b.cpu_ns - a.cpu_ns) / nr / 1000;
+	if (!isnan(result.app_us))
+		c->app.samples[c->app.nr++] = result.app_us;
+	c->rate.samples[c->rate.nr++] = result.rate;
+	return result.cpu_us;
 }
 
 static void report_case(const char *label, double trip,

@@ -46,21 +46,47 @@ pid_t process_fork(int cpu);
 void process_stop(pid_t pid);
 
 /**
- * struct client_job - closed-loop connections
+ * struct client_job - connections with at most one message under way each
  * @message: what each of them sends again and again
- * @report:  pipe; gets the number of answers so far (uint64_t) when the
- *           warm-up is over, and again at the end
+ * @rate:    messages a second over all of them; 0: as many as are answered
+ * @report:  pipe; gets a struct client_says when the warm-up is over, and
+ *           again at the end
+ *
+ * With a rate a message's time begins when it was due, so that a server that
+ * stalls is not excused by a client that waits for it.
  */
 struct client_job {
 	uint16_t port;
 	unsigned int nr_connections;
 	const char *message;
 	size_t message_size;
+	double rate;
 	uint64_t warm_ns, measure_ns;
 	int report;
 };
 
+/* Answers so far; latencies since the last report. */
+struct client_says {
+	uint64_t nr_answers;
+	double p50_us, p99_us;
+};
+
 /* Answers must all be as long as the first. Return: 0 or -errno. */
 int client_run(const struct client_job *job);
+
+/**
+ * struct drive - what a client's run said of a server
+ * @app_us: of the server's first thread, NAN if unknown
+ */
+struct drive {
+	double cpu_us, app_us, rate, p50_us, p99_us;
+};
+
+/*
+ * Runs @job (its pipe is made here) in a process of its own on the other
+ * processor. Return: true if there were answers.
+ */
+bool drive_run(const struct server *s, struct client_job *job,
+	       struct drive *result);
 
 #endif /* BENCH_SERVER_H */

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""An unmodified Redis server with I/O threads."""
+
+import pathlib
+import subprocess
+
+from . import process
+
+
+class Redis(process.Server):
+    """@threads: of I/O, the main one among them."""
+
+    name = "Redis"
+
+    def __init__(self, runner, scratch, threads=4, cpus=None, options=()):
+        program = process.find("redis-server")
+        self.root = pathlib.Path(scratch)
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.port = process.free_port()
+        super().__init__(runner, [program, "--port", str(self.port), "--bind", "127.0.0.1",
+                                  "--dir", str(self.root), "--save", "", "--io-threads",
+                                  str(threads), "--io-threads-do-reads", "yes", *options],
+                         self.root / "output", cpus)
+        self.wait_ready(lambda: self.cli("ping", check=False) == "PONG")
+
+    def cli(self, *words, check=True):
+        done = subprocess.run([process.find("redis-cli"), "-p", str(self.port), *words],
+                              capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode and check:
+            raise process.Failure(f"redis-cli {words}: {done.stdout}{done.stderr}")
+        return done.stdout.strip()
