@@ -23,6 +23,8 @@
 #include "page/counters.h"
 #include "page/set.h"
 
+#include <sys/types.h>
+
 struct fx_engine;
 
 struct fx_engine_config {
@@ -157,6 +159,11 @@ struct fx_engine {
 	const struct fx_call_desc *table;
 	struct fx_set *set;
 	struct flexsc_counters *counters;
+	/*
+	 * O: kernel thread that holds the engine, where pthread_self() does
+	 * not tell; 0: it does
+	 */
+	pid_t holder;
 	/* Of calls that only have to be published; others are 0. */
 	union fx_head heads[FX_NR_CALLS];
 	struct fx_local local; /* O */

@@ -15,9 +15,9 @@
 #define CLAIMED (UINT32_MAX - 1)
 #define SENT UINT32_MAX
 
-void fx_guard_init(struct fx_guard *guard)
+void fx_guard_init(struct fx_guard *guard, const pid_t *holder)
 {
-	*guard = (struct fx_guard){ .number = 0 };
+	*guard = (struct fx_guard){ .holder = holder };
 }
 
 bool fx_guard_wanted(unsigned int nr)
@@ -120,6 +120,18 @@ static bool leave(struct fx_guard *g)
 	return true;
 }
 
+/* pthread_self() names a user thread, which any kernel thread may run. */
+static void note_thread(struct fx_guard *g)
+{
+	if (g->holder && *g->holder) {
+		g->tid = *g->holder;
+		g->thread = 0;
+	} else if (!g->tid || !pthread_equal(g->thread, pthread_self())) {
+		g->tid = (pid_t)syscall(SYS_gettid);
+		g->thread = pthread_self();
+	}
+}
+
 int64_t fx_guard_call(struct fx_guard *g, const struct flexsc_entry *call)
 {
 	uint64_t args[6] = { 0 };
@@ -129,10 +141,7 @@ int64_t fx_guard_call(struct fx_guard *g, const struct flexsc_entry *call)
 	start(g);
 	for (unsigned i = 0; i < call->nr_args; i++)
 		args[i] = call->args[i];
-	if (!g->tid || !pthread_equal(g->thread, pthread_self())) {
-		g->tid = (pid_t)syscall(SYS_gettid);
-		g->thread = pthread_self();
-	}
+	note_thread(g);
 	fx_interrupt_self(&g->interrupt);
 	do {
 		if (++g->number >= CLAIMED)

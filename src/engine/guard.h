@@ -34,13 +34,18 @@ struct fx_guard {
 	uint32_t asleep; /* futex: the watcher sleeps */
 	uint32_t stop;
 	uint32_t started;
-	pid_t tid; /* of the guarded thread, when it is `thread` */
+	const pid_t
+		*holder; /* who is guarded, by kernel thread, if it is not 0 */
+	pid_t tid; /* else: of the guarded thread, when it is `thread` */
 	pthread_t thread;
 	pthread_t watcher;
 };
 
-/* Starts nothing yet; zero-initialized memory would do. */
-void fx_guard_init(struct fx_guard *guard);
+/*
+ * Starts nothing yet; zero-initialized memory would do. @holder: see struct
+ * fx_engine, or NULL.
+ */
+void fx_guard_init(struct fx_guard *guard, const pid_t *holder);
 void fx_guard_fini(struct fx_guard *guard);
 
 /* Is this a number to guard? */

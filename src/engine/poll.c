@@ -67,6 +67,7 @@ int fx_poll_init(struct fx_poll *e, const struct fx_engine_ops *ops,
 		.owner = true,
 		.complete = owner_complete,
 	};
+	fx_guard_init(&e->guard, &e->base.holder);
 	fx_pool_init(&e->pool, config->set, &e->runner, config->counters,
 		     config->max_threads);
 	return 0;

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #define BATCH 256
 
@@ -292,6 +293,7 @@ static void run(struct fx_carrier *carrier)
 {
 	enum fx_after after = FX_AFTER_NOTHING;
 
+	carrier->queue->owner.engine->holder = carrier->tid;
 	while (after != FX_AFTER_LOST && !fx_load_acquire(&fx_sched.stop)) {
 		struct fx_task *task = find(carrier);
 
@@ -337,6 +339,7 @@ void *fx_carrier_main(void *arg)
 
 	pthread_setname_np(pthread_self(), "flexsc-carrier");
 	fx_arch_context_here(&carrier->context);
+	fx_store_relaxed(&carrier->tid, (pid_t)syscall(SYS_gettid));
 	while (!fx_load_acquire(&fx_sched.stop)) {
 		if (!carrier->queue && !wait_as_spare(carrier))
 			break;

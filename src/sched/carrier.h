@@ -70,6 +70,7 @@ struct fx_carrier {
 	struct fx_carrier *next; /* list of spares, under its lock */
 	struct fx_carrier *all; /* list of all, the same */
 	pthread_t thread;
+	pid_t tid; /* C: of its kernel thread; A to read */
 };
 
 struct fx_sched {

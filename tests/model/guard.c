@@ -48,7 +48,7 @@ static void barrier_heavy(void)
 static void setup(void)
 {
 	memset(&s, 0, sizeof(s));
-	fx_guard_init(&s.guard);
+	fx_guard_init(&s.guard, NULL);
 	s.guard.started = 1;
 	fx_model_region(&s, sizeof(s));
 	fx_model_name("inside", &s.guard.inside, 4);
