@@ -16,10 +16,19 @@ struct fx_guard;
 
 extern const bool fx_call_signals[FX_NR_CALLS];
 
-/* Is SIGPIPE or SIGXFSZ to be expected of this number? */
+/*
+ * Set once, before the first call: every thread that makes posted calls has
+ * both signals blocked for good. So what a call raises stays pending there,
+ * and nothing is to be done around it. (Thread-local notes would be wrong
+ * there too: they are a user thread's, the mask is its carrier's.)
+ */
+extern bool fx_call_signals_blocked;
+
+/* Must SIGPIPE or SIGXFSZ be kept in, when this number is called? */
 static inline bool fx_call_may_signal(unsigned int nr)
 {
-	return nr < FX_NR_CALLS && fx_call_signals[nr];
+	return nr < FX_NR_CALLS && fx_call_signals[nr] &&
+	       !fx_call_signals_blocked;
 }
 
 /* The call itself, nothing around it. */
@@ -60,7 +69,7 @@ extern __thread enum fx_pipe_signal fx_pipe_signal
 /* Would fx_call_quiet() make nothing but the call? */
 static inline bool fx_call_pipe_ignored(void)
 {
-	return fx_pipe_signal == FX_PIPE_IGNORED;
+	return fx_call_signals_blocked || fx_pipe_signal == FX_PIPE_IGNORED;
 }
 
 /*

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "engine/pool.h"
+#include "engine/quiet.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -132,6 +133,7 @@ int fx_sched_init(const struct fx_sched_options *options)
 
 	fx_arch_init();
 	fx_barrier_init();
+	fx_call_signals_blocked = true; /* by all carriers */
 	bad = make_queues(options);
 	if (bad)
 		goto free;
