@@ -8,11 +8,12 @@ PREFIX      ?= /usr/local
 DESTDIR     ?=
 MESON_FLAGS ?=
 
-.PHONY: help build demo check install uninstall format check-format clean
+.PHONY: help build demo demo-files check install uninstall format check-format clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo 'make demo       show what FlexSC does on this machine'
+	@echo 'make demo       Apache and MariaDB, as they are and under flexsc run'
+	@echo 'make demo-files a file server with libflexsc beside plain epoll'
 	@echo 'make check      build and run every test'
 	@echo 'make build      build only, into $(BUILD)/'
 	@echo 'make install    install under PREFIX ($(PREFIX)); DESTDIR is honoured'
@@ -20,7 +21,7 @@ help:
 	@echo 'make format     lay out the C files with clang-format'
 	@echo 'make clean      remove $(BUILD)/'
 	@echo
-	@echo 'demo, check and build first install missing packages (Debian 12, 13).'
+	@echo 'These first install missing packages (Debian 12, 13).'
 	@echo 'MESON_FLAGS is passed to meson setup, for example -Db_sanitize=address'
 
 # Each job names the packages it needs; everything after that is the same.
@@ -45,6 +46,10 @@ build:
 demo:
 	$(call compile,demo)
 	@scripts/demo.py --build '$(BUILD)'
+
+demo-files:
+	$(call compile,demo-files)
+	@scripts/demo-files.py --build '$(BUILD)'
 
 check:
 	$(call compile,test)

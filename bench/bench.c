@@ -14,9 +14,9 @@
 #include <string.h>
 
 static const struct bench *const benches[] = {
-	&bench_call,	&bench_pipeline,  &bench_outstanding,
-	&bench_server,	&bench_pollution, &bench_wsc,
-	&bench_threads, &bench_sync,	  &bench_churn,
+	&bench_call,	  &bench_pipeline, &bench_outstanding, &bench_server,
+	&bench_pollution, &bench_wsc,	   &bench_threads,     &bench_sync,
+	&bench_churn,	  &bench_servers,
 };
 
 #define NR_BENCHES (sizeof(benches) / sizeof(benches[0]))
@@ -131,7 +131,7 @@ static const struct argp argp = {
 	.args_doc = "NAME\n--list",
 	.doc = "Measure FlexSC beside its rivals: call, pipeline, outstanding, "
 	       "server, pollution, wsc; FlexSC-Threads beside NPTL: threads, "
-	       "sync, churn."
+	       "servers, sync, churn."
 	       "\v"
 	       "Each line holds a figure, that of a rival measured in turns with it, "
 	       "their ratio, and how far the runs lie apart. Figures are medians. "

@@ -43,6 +43,7 @@ extern const struct bench bench_outstanding;
 extern const struct bench bench_pipeline;
 extern const struct bench bench_pollution;
 extern const struct bench bench_server;
+extern const struct bench bench_servers;
 extern const struct bench bench_sync;
 extern const struct bench bench_threads;
 extern const struct bench bench_wsc;

@@ -51,6 +51,8 @@ int workload_main(int argc, char **argv)
 {
 	const char *name = argc > 0 ? argv[0] : "";
 
+	if (strcmp(name, "client") == 0)
+		return client_main(argc - 1, argv + 1);
 	for (unsigned int i = 0; i < NR_WORKLOADS; i++) {
 		if (strcmp(workloads[i]->name, name) != 0)
 			continue;

@@ -29,8 +29,10 @@ extern const struct workload workload_idle;
 /* Prints one line of what a program says. */
 void workload_say(const char *name, double value);
 
-/* `flexsc bench --workload NAME [quick]`; cli never names it. */
+/* `flexsc bench --workload NAME [quick]`; its help does not name it. */
 int workload_main(int argc, char **argv);
+/* And `--workload client ...`, see bench/paced.c. */
+int client_main(int argc, char **argv);
 
 enum runner {
 	RUNNER_NPTL,

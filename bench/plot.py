@@ -257,7 +257,9 @@ def legend(figure, looks, fields):
 
 def heading(figure, facts, rows):
     height = figure.get_figheight()
-    figure.text(0.5, 1 - 0.22 / height, f"flexsc bench {rows[0]['bench']}",
+    bench = rows[0]["bench"]
+    figure.text(0.5, 1 - 0.22 / height,
+                "make demo" if bench == "demo" else f"flexsc bench {bench}",
                 ha="center", va="center", fontsize=12, fontweight="bold")
     runs = min([row["runs"] for row in rows if row["runs"] > 1], default=1)
     what = ("--quick: the figures mean nothing" if facts.get("quick") else

@@ -1,22 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Shows what FlexSC does on this machine: `make demo` runs it.
+"""Shows what FlexSC-Threads does for unmodified servers: `make demo` runs it.
 
-    scripts/demo.py --build build [--seconds N]
+    scripts/demo.py --build build [--rounds N] [--plot FILE.svg]
 
-Serves the same files with examples/fileserver (FlexSC, one run for each engine
-that makes sense here) and examples/fileserver-epoll (plain epoll), in turns:
-round after round, so that whatever else the machine does hits both. Ratios are
-taken within a round. The servers run on the first processor, the client (wrk)
-on the second. The figure to trust on a shared machine is processor time per
-request.
+Starts the distribution's Apache and MariaDB in a scratch folder, as they are
+and under `flexsc run`, and drives them with wrk and sysbench in turns: round
+after round, so that whatever else the machine does hits both. Ratios are taken
+within a round. The servers run on the first processor, the clients on the
+second. The figure to trust on a shared machine is processor time per request.
 """
 
 import argparse
 import fcntl
+import hashlib
+import json
 import os
 import pathlib
-import re
 import shutil
 import signal
 import statistics
@@ -24,252 +24,190 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
+
+from servers import mariadb, measure, process
 
 LOCK = "/tmp/flexsc-measure.lock"
-ROUNDS = 5
-CONNECTIONS = (64, 256)
-FILES = {"page.html": 1024, "photo.jpg": 100_003, "video.bin": 5_000_000,
-         "empty.txt": 0, "a name with blanks.txt": 17}
-MEASURED = "page.html"
+SECONDS = 2
+COLUMNS = ("cpu", "rate", "p50", "p99", "memory")
+HEAD = ("server/connections", "on", "CPU us/req", "requests/s", "p50 ms", "p99 ms", "MB")
 
 
-class Failure(Exception):
-    """What ends the demonstration, as a sentence."""
-
-
-class Server:
-    """One server process, and what was measured of it."""
-
-    def __init__(self, name, command, cpus):
-        self.name, self.cpus = name, cpus
-        self.runs = {connections: [] for connections in CONNECTIONS}
-        self.complaints = []
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, start_new_session=True,
-            preexec_fn=lambda: os.sched_setaffinity(0, cpus))
-        line = self.process.stdout.readline()
-        found = re.search(r"on port (\d+)(?: with engine (\w+))?", line)
-        if not found:
-            self.stop()
-            raise Failure(f"{command[0]} does not start")
-        self.port, self.engine = int(found.group(1)), found.group(2)
-
-    def url(self, name):
-        return f"http://127.0.0.1:{self.port}/{name.replace(' ', '%20')}"
-
-    def cpu_seconds(self):
-        """User and system time of all its threads so far."""
-        try:
-            tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
-            return sum(int((task / "schedstat").read_text().split()[0])
-                       for task in tasks.iterdir()) / 1e9
-        except (OSError, ValueError, IndexError):
-            fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text()
-            user, system = fields.rsplit(")", 1)[1].split()[11:13]
-            return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.wait(3)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-        self.process.stdout.close()
-
-
-def say(text):
+def say(text=""):
     print(text, flush=True)
 
 
-def make_files(folder):
-    for name, size in FILES.items():
-        (folder / name).write_bytes(os.urandom(size))
+class Stage:
+    """A case, its servers running, and what they gave."""
 
+    def __init__(self, case, runners, scratch):
+        self.case, self.samples = case, []
+        self.turns = measure.Turns(case, runners, scratch)
 
-def fetch(url, target):
-    """Status code of what curl says, the body in the file target."""
-    done = subprocess.run(["curl", "--silent", "--path-as-is", "--max-time", "20",
-                           "--output", target, "--write-out", "%{http_code}", url],
-                          capture_output=True, text=True, check=False)
-    return done.stdout if done.returncode == 0 else f"curl error {done.returncode}"
-
-
-def check_contents(server, folder, scratch):
-    """Every file must come back as it is, and nothing else must."""
-    got = scratch / "got"
-    for name in FILES:
-        got.unlink(missing_ok=True)
-        status = fetch(server.url(name), got)
-        body = got.read_bytes() if got.exists() else b""
-        if status != "200" or body != (folder / name).read_bytes():
-            raise Failure(f"{server.name}: {name} comes back different "
-                          f"(status {status}, {len(body)} bytes)")
-    for name, wanted in (("absent.html", "404"), ("%2e%2e/passwd", "400")):
-        status = fetch(server.url(name), got)
-        if status != wanted:
-            raise Failure(f"{server.name}: {name} gives {status}, not {wanted}")
-
-
-def to_ms(text):
-    number, unit = re.fullmatch(r"([\d.]+)(us|ms|s|m|h)", text).groups()
-    return float(number) * {"us": 0.001, "ms": 1, "s": 1000, "m": 60000, "h": 3600000}[unit]
-
-
-def measure(server, connections, seconds, client_cpus):
-    """One run of wrk: (requests/s, CPU us per request, p50 ms, p99 ms)."""
-    before = server.cpu_seconds()
-    wrk = subprocess.run(["wrk", "-t1", f"-c{connections}", f"-d{seconds}s",
-                          "--latency", server.url(MEASURED)],
-                         capture_output=True, text=True, check=False,
-                         timeout=seconds + 30,
-                         preexec_fn=lambda: os.sched_setaffinity(0, client_cpus))
-    used = server.cpu_seconds() - before
-    text = wrk.stdout
-    total = re.search(r"(\d+) requests in", text)
-    rate = re.search(r"Requests/sec:\s*([\d.]+)", text)
-    p50 = re.search(r"^\s*50%\s+(\S+)", text, re.MULTILINE)
-    p99 = re.search(r"^\s*99%\s+(\S+)", text, re.MULTILINE)
-    if not (total and rate and p50 and p99) or not int(total.group(1)):
-        raise Failure(f"{server.name}: wrk says {text.strip() or wrk.stderr.strip()}")
-    for bad in re.findall(r"(?:Non-2xx|Socket errors).*", text):
-        server.complaints.append(f"{connections} connections: {bad}")
-    return (float(rate.group(1)), used * 1e6 / int(total.group(1)),
-            to_ms(p50.group(1)), to_ms(p99.group(1)))
-
-
-def medians(server, rival, connections):
-    """Of all rounds: the four figures, and speed and CPU relative to the rival."""
-    runs, base = server.runs[connections], rival.runs[connections]
-    ratios = [(run[0] / other[0], run[1] / other[1]) for run, other in zip(runs, base)]
-    return [statistics.median(column) for column in (*zip(*runs), *zip(*ratios))]
-
-
-def print_table(servers):
-    head = ("server", "conns", "requests/s", "CPU us/req", "p50 ms", "p99 ms",
-            "speed", "CPU")
-    rows = [head]
-    for connections in CONNECTIONS:
-        for server in servers:
-            rate, *others = medians(server, servers[-1], connections)
-            rows.append((server.name, str(connections), f"{rate:,.0f}",
-                         *(f"{value:.2f}" for value in others)))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    say("")
-    for number, row in enumerate(rows):
-        say("  ".join([row[0].ljust(widths[0])] +
-                      [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]))
-        if number % len(servers) == 0 and number + 1 < len(rows):
-            say("-" * (sum(widths) + 2 * len(widths) - 2))
-    say("")
-    say(f"Medians of {ROUNDS} rounds in turns; a file of {FILES[MEASURED]} bytes, "
-        "HTTP keep-alive.")
-    say("The last two columns are relative to plain epoll: speed in requests/s, more is")
-    say("better; CPU time per request of the whole server process, less is better.")
-    if any(server.engine == "uthread" for server in servers):
-        say("Engine uthread makes its calls on the second processor, which wrk needs too:")
-        say("its CPU is the sum of both.")
-
-
-def find_program(build, name):
-    path = pathlib.Path(build).resolve() / "examples" / name
-    if not path.exists():
-        raise Failure(f"{path} is missing: build first (make build)")
-    return str(path)
-
-
-def start_servers(build, folder, cpus):
-    """FlexSC with each engine that is the one in use here; epoll comes last."""
-    flexsc, rival = (find_program(build, name)
-                     for name in ("fileserver", "fileserver-epoll"))
-    first, both = {cpus[0]}, set(cpus[:2])
-    servers = []
-    try:
-        servers.append(Server("FlexSC", [flexsc, "-p", "0", folder], first))
-        servers[0].name = f"FlexSC ({servers[0].engine})"
-        if len(cpus) > 1 and servers[0].engine != "uthread":
-            server = Server("FlexSC (uthread)",
-                            [flexsc, "-p", "0", "-e", "uthread", folder], both)
-            if server.engine == "uthread":
-                servers.append(server)
-            else:
-                server.stop()
-        servers.append(Server("plain epoll", [rival, "-p", "0", folder], first))
-    except BaseException:
-        for server in servers:
-            server.stop()
-        raise
-    return servers
-
-
-def play_round(number, connections, servers, seconds, client):
-    """Each server once; round 0 warms up and does not count."""
-    title = f"round {number} of {ROUNDS}" if number else "warming up"
-    cells = []
-    for server in servers:
-        result = measure(server, connections, seconds, client)
+    def play(self, number):
+        """One round; 0 warms up and does not count."""
+        samples = self.turns.turn(SECONDS if number else 1)
         if number:
-            server.runs[connections].append(result)
-        cells.append(f"{result[0]:,.0f} ({result[1]:5.2f})")
-    say_row(title, f"{connections} conns", cells)
+            self.samples.append(samples)
+        cells = [f"{sample.rate:>9,.0f} ({sample.cpu:5.1f})" for sample in samples.values()]
+        say(f"  {self.case.label():28}" + "".join(f"{cell:>20}" for cell in cells))
+
+    def middle(self, runner, name):
+        values = [getattr(samples[runner], name) for samples in self.samples]
+        values = [value for value in values if value is not None]
+        return statistics.median(values) if values else float("nan")
+
+    def spread(self, runner, name):
+        values = [getattr(samples[runner], name) for samples in self.samples]
+        return min(values), max(values)
+
+    def ratio(self, name):
+        """FlexSC-Threads by NPTL, within rounds."""
+        return statistics.median(
+            getattr(samples[process.THREADS], name) /
+            max(getattr(samples[process.NATIVE], name), 1e-9) for samples in self.samples)
+
+    def errors(self):
+        return [f"{self.case.label()}, {runner}: {error}" for samples in self.samples
+                for runner, sample in samples.items() for error in sample.errors]
 
 
-def say_row(title, connections, cells):
-    say(f"  {title:12} {connections:>9}" + "".join(f"{cell:>18}" for cell in cells))
+def check_same(stages):
+    """Both give the same bytes before anything is measured."""
+    for stage in stages:
+        answers = set()
+        for server in stage.turns.servers.values():
+            if isinstance(stage.case, measure.ApacheCase):
+                with urllib.request.urlopen(server.url(measure.PAGE), timeout=20) as page:
+                    answers.add(hashlib.sha256(page.read()).hexdigest())
+            else:
+                answers.add(server.sql("checksum table sbtest.sbtest1"))
+        if len(answers) != 1:
+            raise process.Failure(f"{stage.case.label()}: the answers differ: {answers}")
 
 
-def run(build, seconds, scratch):
-    folder = scratch / "files"
-    folder.mkdir()
-    make_files(folder)
-    cpus = sorted(os.sched_getaffinity(0))
-    client = {cpus[min(1, len(cpus) - 1)]}
-    servers = start_servers(build, str(folder), cpus)
+def table(stages):
+    rows = [HEAD]
+    for stage in stages:
+        for runner in (process.NATIVE, process.THREADS):
+            cells = [stage.middle(runner, name) for name in COLUMNS]
+            rows.append((stage.case.label() if runner == process.NATIVE else "", runner,
+                         f"{cells[0]:.1f}", f"{cells[1]:,.0f}", f"{cells[2]:.2f}",
+                         f"{cells[3]:.2f}", f"{cells[4]:.0f}"))
+        rows.append(("", "ratio", *(f"{stage.ratio(name):.2f}" for name in COLUMNS)))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
+    for number, row in enumerate(rows):
+        say("  ".join([row[0].ljust(widths[0]), row[1].ljust(widths[1])] +
+                      [cell.rjust(width) for cell, width in zip(row[2:], widths[2:])]).rstrip())
+        if number % 3 == 0 and number + 1 < len(rows):
+            say("-" * (sum(widths) + 2 * len(widths) - 2))
+
+
+def plot_rows(stages, rounds):
+    """The lines of `flexsc bench --json`, which plot.py draws."""
+    yield {"kernel": os.uname().release, "cpus": os.cpu_count(), "cpu": cpu_name()}
+    for name in ("cpu", "rate", "p99", "memory"):
+        metric, unit = measure.Sample.METRICS[name]
+        for stage in stages:
+            low, high = stage.spread(process.THREADS, name)
+            rival_low, rival_high = stage.spread(process.NATIVE, name)
+            yield {"bench": "demo", "case": stage.case.label(), "engine": process.THREADS,
+                   "metric": metric, "unit": unit, "runs": rounds,
+                   "value": stage.middle(process.THREADS, name), "low": low, "high": high,
+                   "rival": process.NATIVE, "rival_low": rival_low, "rival_high": rival_high,
+                   "rival_value": stage.middle(process.NATIVE, name)}
+
+
+def cpu_name():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return ""
+
+
+def draw(stages, rounds, target):
+    plot = pathlib.Path(__file__).resolve().parent.parent / "bench" / "plot.py"
+    lines = "\n".join(json.dumps(row) for row in plot_rows(stages, rounds))
+    done = subprocess.run(["/usr/bin/python3", str(plot), target], input=lines, text=True,
+                          capture_output=True, check=False)
+    if done.returncode == 0:
+        say(f"A picture of it: {target}")
+    else:
+        say(f"No picture: {(done.stderr.strip() or 'plot.py failed').splitlines()[-1]}")
+
+
+def make_cases(scratch):
+    say("Making a database for MariaDB")
+    data = mariadb.with_tables(scratch / "tables", measure.ROWS)
+    return [measure.ApacheCase("Apache", 64), measure.ApacheCase("Apache", 256),
+            measure.MariaDBCase("point_select", 64, data),
+            measure.MariaDBCase("point_select", 256, data)]
+
+
+def perform(stages, rounds):
+    check_same(stages)
+    say("The answers are the same. Measuring for about "
+        f"{(rounds * SECONDS + 1) * len(stages) * 2 * 1.2:.0f} s;\n"
+        "requests/s (CPU us of each), first on NPTL, then under flexsc run:")
+    for number in range(rounds + 1):
+        say(f"round {number} of {rounds}" if number else "warming up")
+        for stage in stages:
+            stage.play(number)
+    say()
+    table(stages)
+    say(f"\nMedians of {rounds} rounds in turns; ratio: FlexSC-Threads by NPTL. Apache: a file")
+    say(f"of {measure.PAGE_SIZE} bytes, keep-alive. MariaDB: sysbench, Unix socket. CPU: user and")
+    say("system time of all of the server's processes. MB: resident, without mapped files.")
+
+
+def run(flexsc, rounds, target, scratch):
+    runners = [process.native(), process.threads(flexsc)]
+    for tool in (("apache2", "httpd"), ("mariadbd", "mysqld"), ("wrk",), ("sysbench",)):
+        process.find(*tool)
+    stages = []
     try:
-        for server in servers:
-            check_contents(server, folder, scratch)
-        say(f"{len(FILES)} files come back byte for byte from all "
-            f"{len(servers)} servers.")
-        nr_runs = (ROUNDS + 1) * len(CONNECTIONS) * len(servers)
-        say(f"Measuring for about {nr_runs * seconds:.0f} s; "
-            "requests/s (CPU us of each):")
-        say_row("", "", [server.name for server in servers])
-        for number in range(ROUNDS + 1):
-            for connections in CONNECTIONS:
-                play_round(number, connections, servers, seconds, client)
-        for server in servers:
-            check_contents(server, folder, scratch)
-        print_table(servers)
-        complaints = [f"{server.name}, {complaint}"
-                      for server in servers for complaint in server.complaints]
-        if complaints:
-            raise Failure("wrk saw errors:\n  " + "\n  ".join(complaints))
+        for case in make_cases(scratch):
+            say(f"Starting {case.label()}, as it is and under flexsc run")
+            stages.append(Stage(case, runners, scratch))
+        perform(stages, rounds)
+        draw(stages, rounds, target)
+        errors = [error for stage in stages for error in stage.errors()]
+        if errors:
+            raise process.Failure("the clients saw errors:\n  " + "\n  ".join(errors))
     finally:
-        for server in servers:
-            server.stop()
+        for stage in stages:
+            stage.turns.stop()
+
+
+def wait_for_lock(lock):
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        say("Waiting for another measurement on this machine to end")
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default="build", help="build directory")
-    parser.add_argument("--seconds", type=int, default=1, help="length of one run")
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--plot", help="file for the picture; default: BUILD/demo.svg")
     args = parser.parse_args()
-    for tool in ("wrk", "curl"):
-        if not shutil.which(tool):
-            print(f"demo.py: {tool} is missing: scripts/setup.sh demo", file=sys.stderr)
-            return 1
+    flexsc = pathlib.Path(args.build).resolve() / "cli" / "flexsc"
+    target = args.plot or os.path.join(args.build, "demo.svg")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     started = time.monotonic()
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="flexsc-demo-"))
+    scratch.chmod(0o755)
     with open(LOCK, "w", encoding="utf-8") as lock:
+        wait_for_lock(lock)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            say("Waiting for another measurement on this machine to end")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        scratch = pathlib.Path(tempfile.mkdtemp(prefix="flexsc-demo-"))
-        try:
-            run(args.build, args.seconds, scratch)
-        except Failure as failure:
+            run(str(flexsc), max(args.rounds, 1), target, scratch)
+        except process.Absent as absent:
+            print(f"demo.py: {absent}: scripts/setup.sh demo", file=sys.stderr)
+            return 1
+        except (process.Failure, subprocess.SubprocessError, OSError) as failure:
             print(f"demo.py: {failure}", file=sys.stderr)
             return 1
         except KeyboardInterrupt:
@@ -278,9 +216,9 @@ def main():
             shutil.rmtree(scratch, ignore_errors=True)
     say(f"Took {time.monotonic() - started:.0f} s on Linux {os.uname().release}, "
         f"{os.cpu_count()} processors.")
-    command = os.path.join(args.build, "cli", "flexsc")
-    say(f"\nNext: {command} doctor        what works here, and what it costs\n"
-        f"      {command} bench --list  measure single calls and more")
+    say(f"\nNext: {flexsc} run -- PROGRAM   your own threaded server\n"
+        f"      {flexsc} bench --list     more measurements\n"
+        "      make demo-files               libflexsc: a file server beside plain epoll")
     return 0
 
 

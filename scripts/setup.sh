@@ -6,14 +6,17 @@
 # or module itself, not for a package name, so a machine that has them from
 # elsewhere needs neither apt-get nor root.
 #
-#   scripts/setup.sh [build] [test] [demo] [plot]   default: all four
-#   scripts/setup.sh --list [GROUP...]              only say what is missing
+#   scripts/setup.sh [GROUP...]          default: all of them
+#   scripts/setup.sh --list [GROUP...]   only say what is missing
 #
-# plot is what `flexsc bench --plot` needs, and nothing else.
+# Groups: build, test, demo, demo-files, and plot, which is what `flexsc bench
+# --plot` needs. No server is started that a package brings.
 
 set -euo pipefail
 
 have() { command -v "$1" >/dev/null 2>&1; }
+tool() { PATH="$PATH:/usr/sbin:/sbin" have "$1"; } # a server's program
+found() { [ -e "$1" ]; } # a pattern has become names
 lib() { pkg-config --exists "$1" >/dev/null 2>&1; }
 pymod() {
     /usr/bin/python3 -c 'import importlib.util as u, sys
@@ -48,8 +51,27 @@ test  | mandoc             | have mandoc
 test  | strace             | have strace
 test  | procps             | have ps
 test  | python3-matplotlib | pymod matplotlib
+test  | apache2-bin        | tool apache2
+test  | mariadb-server-core | tool mariadbd
+test  | mariadb-client-core | have mariadb
+test  | sysbench           | have sysbench
+test  | bind9              | tool named
+test  | dnsperf            | have dnsperf
+test  | memcached          | have memcached
+test  | redis-tools        | have redis-benchmark
+test  | postgresql         | found /usr/lib/postgresql/*/bin/postgres
+test  | default-jdk-headless | have javac
+test  | g++                | have g++
+test  | libjemalloc2       | found /usr/lib/*/libjemalloc.so.2
+test  | libtcmalloc-minimal4 | found /usr/lib/*/libtcmalloc_minimal.so.4
+demo  | apache2-bin        | tool apache2
+demo  | mariadb-server-core | tool mariadbd
+demo  | mariadb-client-core | have mariadb
+demo  | sysbench           | have sysbench
 demo  | wrk                | have wrk
-demo  | curl               | have curl
+demo  | python3-matplotlib | pymod matplotlib
+demo-files | wrk           | have wrk
+demo-files | curl          | have curl
 plot  | python3            | have /usr/bin/python3
 plot  | python3-matplotlib | pymod matplotlib
 '
@@ -59,13 +81,13 @@ if [ "${1:-}" = --list ]; then
     list_only=yes
     shift
 fi
-groups=" ${*:-build test demo plot} "
+groups=" ${*:-build test demo demo-files plot} "
 purpose=
 for group in $groups; do
     case $group in
-    build | test | demo | plot) purpose+=" and $group" ;;
+    build | test | demo | demo-files | plot) purpose+=" and $group" ;;
     *)
-        echo "setup.sh: no group '$group' (there are build, test, demo, plot)" >&2
+        echo "setup.sh: no group '$group' (there are build, test, demo, demo-files, plot)" >&2
         exit 2
         ;;
     esac
@@ -119,6 +141,12 @@ apt() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
         apt-get -q -y -o DPkg::Lock::Timeout=120 "$@" </dev/null >>"$log" 2>&1
 }
+# Debian's packages start their servers unless this file says no.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ] && printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null; then
+    "${as_root[@]}" chmod 755 $policy
+    trap '"${as_root[@]}" rm -f $policy' EXIT
+fi
 # The lists may be too old to hold the packages; a failing update may be
 # harmless (one dead source of several), so only the installation decides.
 apt update || true

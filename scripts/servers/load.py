@@ -24,7 +24,7 @@ def run(command, cpus, seconds, during=None):
     cpus = cpus or os.sched_getaffinity(0)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, stdin=subprocess.DEVNULL, errors="replace",
-                          preexec_fn=lambda: os.sched_setaffinity(0, cpus)) as client:
+                          preexec_fn=lambda: process.prepare(cpus)) as client:
         try:
             if during:
                 try:
@@ -59,17 +59,6 @@ def wrk(url, connections, seconds, cpus=None, during=None, close=False):
                 int(number(r"(\d+) requests in", text, "wrk")),
                 latency.get("50"), latency.get("99"),
                 re.findall(r"(?:Non-2xx|Socket errors).*", text))
-
-
-def ab(url, connections, requests, cpus=None, keep_alive=True):
-    text = run([process.find("ab"), "-q", "-c", str(connections), "-n", str(requests),
-                *(["-k"] if keep_alive else []), url], cpus, 60)
-    failed = int(number(r"Failed requests:\s+(\d+)", text, "ab"))
-    bad = re.findall(r"Non-2xx responses:.*", text)
-    return Load(number(r"Requests per second:\s+([\d.]+)", text, "ab"),
-                int(number(r"Complete requests:\s+(\d+)", text, "ab")),
-                number(r"^\s*50%\s+(\d+)", text, "ab"), number(r"^\s*99%\s+(\d+)", text, "ab"),
-                bad + ([f"{failed} failed requests"] if failed else []))
 
 
 def sysbench_command(socket, tables, rows):
@@ -138,3 +127,13 @@ def redis_benchmark(port, connections, requests, cpus=None, pipeline=16):
     if len(rows) != 2:
         raise process.Failure(f"redis-benchmark says: {text[-500:]}")
     return Load(min(float(rate) for _, rate in rows), 2 * requests)
+
+
+def paced(flexsc, port, path, connections, rate, seconds, cpus=None, during=None):
+    """HTTP requests at a rate that does not depend on the answers."""
+    text = run([flexsc, "bench", "--workload", "client", str(port), str(connections),
+                str(rate), str(seconds), path], cpus, seconds, during)
+    return Load(number(r"^rate ([\d.]+)", text, "the client"),
+                int(number(r"^requests (\d+)", text, "the client")),
+                number(r"^p50_us ([\d.]+)", text, "the client") / 1000,
+                number(r"^p99_us ([\d.]+)", text, "the client") / 1000)

@@ -5,6 +5,7 @@ A program is started in a session of its own: that is how its processes, and
 nobody else's, are found again for their times, their memory and their end.
 """
 
+import ctypes
 import os
 import pathlib
 import random
@@ -15,6 +16,8 @@ import time
 
 LIBRARY = "libflexsc-threads.so"
 CPUCLOCK_SCHED = 2
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None)
 TICK = os.sysconf("SC_CLK_TCK")
 PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 
@@ -154,6 +157,12 @@ def wait_until(true, seconds, what, every=0.02):
         time.sleep(every)
 
 
+def prepare(cpus):
+    """In the child: on these processors, and no longer than its parent."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    os.sched_setaffinity(0, cpus)
+
+
 class Process:
     """A program in a session of its own, on given processors."""
 
@@ -165,7 +174,7 @@ class Process:
                 runner.command(command), stdin=subprocess.DEVNULL, stdout=out,
                 stderr=out, start_new_session=True, cwd=cwd,
                 env=runner.environment(env),
-                preexec_fn=lambda: os.sched_setaffinity(0, cpus))
+                preexec_fn=lambda: prepare(cpus))
         self.pid = self.popen.pid
 
     def pids(self):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """An unmodified Redis server with I/O threads."""
 
+import os
 import pathlib
 import subprocess
 
@@ -13,9 +14,12 @@ class Redis(process.Server):
     name = "Redis"
 
     def __init__(self, runner, scratch, threads=4, cpus=None, options=()):
-        program = process.find("redis-server")
+        # One program with two names; Debian's redis-tools has it under this one.
+        tool = process.find("redis-check-rdb")
         self.root = pathlib.Path(scratch)
         self.root.mkdir(parents=True, exist_ok=True)
+        program = str(self.root / "redis-server")
+        os.symlink(tool, program)
         self.port = process.free_port()
         super().__init__(runner, [program, "--port", str(self.port), "--bind", "127.0.0.1",
                                   "--dir", str(self.root), "--save", "", "--io-threads",
