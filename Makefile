@@ -8,13 +8,14 @@ PREFIX      ?= /usr/local
 DESTDIR     ?=
 MESON_FLAGS ?=
 
-.PHONY: help build demo demo-files check install uninstall format check-format clean
+.PHONY: help build demo demo-files check soak install uninstall format check-format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo       Apache and MariaDB, as they are and under flexsc run'
 	@echo 'make demo-files a file server with libflexsc beside plain epoll'
 	@echo 'make check      build and run every test'
+	@echo 'make soak       the servers under flexsc run for ten minutes'
 	@echo 'make build      build only, into $(BUILD)/'
 	@echo 'make install    install under PREFIX ($(PREFIX)); DESTDIR is honoured'
 	@echo 'make uninstall  remove what the last make install put there'
@@ -54,6 +55,10 @@ demo-files:
 check:
 	$(call compile,test)
 	@scripts/run-tests.py '$(BUILD)'
+
+soak:
+	$(call compile,test)
+	@scripts/soak.py --build '$(BUILD)' --record tests/servers/soak-result.txt
 
 # Before building: the command knows the prefix. Not when it stays the same: that
 # would configure anew, as root. A root without /sbin in its PATH (su) needs
