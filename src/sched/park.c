@@ -8,6 +8,7 @@
 #include "base/clock.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 
 __thread struct fx_task *fx_task_self
@@ -186,6 +187,47 @@ void fx_interrupt(struct fx_task *task, uint32_t bits)
 {
 	fx_task_ask(task, bits);
 	bring_about(fx_task_interrupt(task), task);
+}
+
+/* Late, it reaches a task that has nothing pending: then for nothing. */
+static void kick(struct fx_task *task, int signal)
+{
+	struct fx_carrier *carrier = fx_load_relaxed(&task->carrier);
+	siginfo_t info = { .si_signo = signal, .si_code = SI_QUEUE };
+	long pid = fx_arch_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+
+	if (carrier)
+		fx_arch_syscall(SYS_rt_tgsigqueueinfo, pid, carrier->tid,
+				signal, (long)&info, 0, 0);
+}
+
+void fx_interrupt_outside(struct fx_task *task, uint32_t bits, int signal)
+{
+	fx_task_ask(task, bits);
+	switch (fx_task_interrupt(task)) {
+	case FX_WAKE_READY:
+		fx_make_ready(NULL, task);
+		break;
+	case FX_WAKE_HOME:
+		fx_futex_wake(low_half(task), 1);
+		break;
+	case FX_WAKE_LOST:
+		if (signal)
+			kick(task, signal);
+		break;
+	case FX_WAKE_LATCHED:
+		break;
+	}
+}
+
+bool fx_task_busy(const struct fx_task *me)
+{
+	return fx_load_relaxed(&me->carrier->claim.busy);
+}
+
+uint64_t fx_carrier_thread_pointer(const struct fx_task *me)
+{
+	return me->carrier ? me->carrier->context.tls : 0;
 }
 
 void fx_yield(struct fx_task *me)

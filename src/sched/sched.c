@@ -209,6 +209,19 @@ void fx_sched_after_fork(void)
 	memset(&fx_sched, 0, sizeof(fx_sched));
 }
 
+void fx_sched_unpin(void)
+{
+	sched_setaffinity(0, sizeof(fx_sched.allowed), &fx_sched.allowed);
+}
+
+bool fx_sched_restricts(const cpu_set_t *set)
+{
+	cpu_set_t both;
+
+	CPU_AND(&both, set, &fx_sched.allowed);
+	return CPU_COUNT(&both) < CPU_COUNT(&fx_sched.allowed);
+}
+
 uint32_t fx_sched_nr_queues(void)
 {
 	return fx_sched.nr_queues;

@@ -29,6 +29,7 @@
 #include "sched/task.h"
 
 #include <linux/flexsc.h>
+#include <sched.h>
 
 enum fx_clock {
 	FX_CLOCK_MONOTONIC,
@@ -156,6 +157,26 @@ bool fx_wake(struct fx_task *task, fx_ticket ticket, enum fx_reason reason);
  * Context: any thread, signal handlers too.
  */
 void fx_interrupt(struct fx_task *task, uint32_t bits);
+
+/**
+ * fx_interrupt_outside - the same from the task's own kernel thread
+ * @signal: sent to the carrier's kernel thread if the task is running; 0: none
+ *
+ * Context: a signal handler on the task's own kernel thread while the task is
+ * elsewhere, with the task's thread pointer; or where it is the caller itself.
+ */
+void fx_interrupt_outside(struct fx_task *task, uint32_t bits, int signal);
+
+/* On a carrier: in the middle of something of this layer? Handlers. */
+bool fx_task_busy(const struct fx_task *me);
+
+/* The thread pointer that belongs to the kernel thread under @me; 0 at home. */
+uint64_t fx_carrier_thread_pointer(const struct fx_task *me);
+
+/* Let the calling kernel thread run where the process began. */
+void fx_sched_unpin(void);
+/* Does @set leave out processors that the process began with? */
+bool fx_sched_restricts(const cpu_set_t *set);
 
 /* Let others run first. */
 void fx_yield(struct fx_task *me);

@@ -5,8 +5,12 @@
  */
 #include "arch/x86_64/context.h"
 
+#include "arch/x86_64/syscall.h"
+
+#include <asm/prctl.h>
 #include <pthread.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 
 #if __has_include(<valgrind/valgrind.h>)
 #include <valgrind/valgrind.h>
@@ -35,6 +39,23 @@ void fx_arch_init(void)
 	/* Valgrind knows arch_prctl, not the instruction. */
 	fx_arch_fsgsbase = getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE &&
 			   !RUNNING_ON_VALGRIND;
+}
+
+void fx_arch_set_thread_pointer(uint64_t tls)
+{
+	if (fx_arch_fsgsbase)
+		__asm__ volatile("wrfsbase %0" : : "r"(tls) : "memory");
+	else
+		fx_arch_syscall(SYS_arch_prctl, ARCH_SET_FS, (long)tls, 0, 0,
+				0, 0);
+}
+
+void fx_arch_float_default(void)
+{
+	static const uint32_t mxcsr = 0x1f80;
+	static const uint16_t x87_control = 0x37f;
+
+	__asm__ volatile("ldmxcsr %0; fldcw %1" : : "m"(mxcsr), "m"(x87_control));
 }
 
 void fx_arch_context_here(struct fx_arch_context *context)

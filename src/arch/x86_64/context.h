@@ -58,6 +58,12 @@ static inline uint64_t fx_arch_thread_pointer(void)
 	return tls;
 }
 
+/* Set it, in whatever way this machine allows. Signal handlers. */
+void fx_arch_set_thread_pointer(uint64_t tls);
+
+/* Rounding and exceptions as a program begins with. */
+void fx_arch_float_default(void);
+
 /**
  * fx_arch_context_here - describe the caller, to switch away from
  *

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Results of the layers below as the C library gives them: errno and -1. */
+#ifndef FX_PRELOAD_RESULT_H
+#define FX_PRELOAD_RESULT_H
+
+#include "base/types.h"
+#include "preload/next.h"
+#include "threads/io.h"
+
+#include <errno.h>
+
+static inline long fx_result(int64_t ret)
+{
+	if (fx_unlikely(fx_is_error(ret))) {
+		errno = (int)-ret;
+		return -1;
+	}
+	return (long)ret;
+}
+
+/*
+ * The body of a name that is one system call: on a carrier by it, at home by
+ * the C library.
+ */
+#define FX_CALL(next_call, nr, ...)                                        \
+	do {                                                               \
+		struct fx_thread *fx_me = fx_thread_lent();                \
+		int64_t fx_ret;                                            \
+                                                                           \
+		if (!fx_me)                                                \
+			return next_call;                                  \
+		fx_ret = fx_io_args(fx_me, (nr), 0, __VA_ARGS__);          \
+		return fx_ret == FX_IO_PLAIN ? next_call :                 \
+					       fx_result(fx_ret);          \
+	} while (0)
+
+#endif /* FX_PRELOAD_RESULT_H */

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of mutexes and condition variables: POSIX and C11. */
+#include "preload/result.h"
+#include "threads/cond.h"
+#include "threads/mutex.h"
+#include "threads/time.h"
+
+#include <threads.h>
+
+FX_NEXT(pthread_mutex_lock);
+FX_NEXT(pthread_mutex_trylock);
+FX_NEXT(pthread_mutex_clocklock);
+FX_NEXT(pthread_mutex_unlock);
+FX_NEXT(pthread_mutex_consistent);
+FX_NEXT(pthread_mutex_setprioceiling);
+FX_NEXT(pthread_cond_wait);
+FX_NEXT(pthread_cond_clockwait);
+FX_NEXT(pthread_cond_timedwait);
+FX_NEXT(pthread_cond_signal);
+FX_NEXT(pthread_cond_broadcast);
+FX_NEXT(pthread_cond_destroy);
+
+/* Before there are threads the C library's will do, and knows who owns it. */
+static inline struct fx_thread *waiter(void)
+{
+	return fx_likely(fx_load_relaxed(&fx_threads_running)) ?
+		       fx_thread_known() :
+		       NULL;
+}
+
+FX_NAME int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	struct fx_thread *me = waiter();
+
+	return me ? fx_mutex_lock(me, mutex, NULL) :
+		    NEXT(pthread_mutex_lock)(mutex);
+}
+
+FX_NAME int pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+	struct fx_thread *me = waiter();
+
+	return me ? fx_mutex_trylock(me, mutex) :
+		    NEXT(pthread_mutex_trylock)(mutex);
+}
+
+FX_NAME int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	struct fx_thread *me = waiter();
+
+	return me ? fx_mutex_unlock(me, mutex) :
+		    NEXT(pthread_mutex_unlock)(mutex);
+}
+
+FX_NAME int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
+				    const struct timespec *until)
+{
+	struct fx_thread *me = waiter();
+	struct fx_deadline deadline;
+	int bad;
+
+	if (!me)
+		return NEXT(pthread_mutex_clocklock)(mutex, clock, until);
+	/* What can be had at once needs no valid time. */
+	bad = fx_mutex_trylock(me, mutex);
+	if (bad != EBUSY)
+		return bad;
+	bad = fx_deadline_of(&deadline, clock, until);
+	return bad ? bad : fx_mutex_lock(me, mutex, &deadline);
+}
+
+FX_NAME int pthread_mutex_timedlock(pthread_mutex_t *mutex,
+				    const struct timespec *until)
+{
+	return pthread_mutex_clocklock(mutex, CLOCK_REALTIME, until);
+}
+
+FX_NAME int pthread_mutex_consistent(pthread_mutex_t *mutex)
+{
+	return NEXT(pthread_mutex_consistent)(mutex);
+}
+
+FX_NAME int pthread_mutex_setprioceiling(pthread_mutex_t *mutex, int ceiling,
+					 int *old)
+{
+	struct fx_thread *me = fx_thread_away();
+
+	if (me)
+		fx_thread_home(me, FX_HOME_LOCK);
+	return NEXT(pthread_mutex_setprioceiling)(mutex, ceiling, old);
+}
+
+FX_NAME int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
+{
+	struct fx_thread *me = waiter();
+
+	return me ? fx_cond_wait(me, cond, mutex, NULL) :
+		    NEXT(pthread_cond_wait)(cond, mutex);
+}
+
+FX_NAME int pthread_cond_clockwait(pthread_cond_t *cond,
+				   pthread_mutex_t *mutex, clockid_t clock,
+				   const struct timespec *until)
+{
+	struct fx_thread *me = waiter();
+	struct fx_deadline deadline;
+	int bad;
+
+	if (!me)
+		return NEXT(pthread_cond_clockwait)(cond, mutex, clock, until);
+	bad = fx_deadline_of(&deadline, clock, until);
+	return bad ? bad : fx_cond_wait(me, cond, mutex, &deadline);
+}
+
+FX_NAME int pthread_cond_timedwait(pthread_cond_t *cond,
+				   pthread_mutex_t *mutex,
+				   const struct timespec *until)
+{
+	struct fx_thread *me = waiter();
+	struct fx_deadline deadline;
+	int bad;
+
+	if (!me)
+		return NEXT(pthread_cond_timedwait)(cond, mutex, until);
+	bad = fx_deadline_of(&deadline, fx_cond_clock(cond), until);
+	return bad ? bad : fx_cond_wait(me, cond, mutex, &deadline);
+}
+
+FX_NAME int pthread_cond_signal(pthread_cond_t *cond)
+{
+	struct fx_thread *me = waiter();
+
+	return me ? fx_cond_wake(me, cond, 1) : NEXT(pthread_cond_signal)(cond);
+}
+
+FX_NAME int pthread_cond_broadcast(pthread_cond_t *cond)
+{
+	struct fx_thread *me = waiter();
+
+	return me ? fx_cond_wake(me, cond, UINT32_MAX) :
+		    NEXT(pthread_cond_broadcast)(cond);
+}
+
+FX_NAME int pthread_cond_destroy(pthread_cond_t *cond)
+{
+	return waiter() ? fx_cond_destroy(cond) :
+			  NEXT(pthread_cond_destroy)(cond);
+}
+
+static int thrd_of(int bad)
+{
+	switch (bad) {
+	case 0:
+		return thrd_success;
+	case ENOMEM:
+		return thrd_nomem;
+	case ETIMEDOUT:
+		return thrd_timedout;
+	case EBUSY:
+		return thrd_busy;
+	default:
+		return thrd_error;
+	}
+}
+
+FX_NAME int mtx_lock(mtx_t *mutex)
+{
+	return thrd_of(pthread_mutex_lock((pthread_mutex_t *)mutex));
+}
+
+FX_NAME int mtx_trylock(mtx_t *mutex)
+{
+	return thrd_of(pthread_mutex_trylock((pthread_mutex_t *)mutex));
+}
+
+FX_NAME int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
+{
+	return thrd_of(
+		pthread_mutex_timedlock((pthread_mutex_t *)mutex, until));
+}
+
+FX_NAME int mtx_unlock(mtx_t *mutex)
+{
+	return thrd_of(pthread_mutex_unlock((pthread_mutex_t *)mutex));
+}
+
+FX_NAME int cnd_wait(cnd_t *cond, mtx_t *mutex)
+{
+	return thrd_of(pthread_cond_wait((pthread_cond_t *)cond,
+					 (pthread_mutex_t *)mutex));
+}
+
+FX_NAME int cnd_timedwait(cnd_t *cond, mtx_t *mutex,
+			  const struct timespec *until)
+{
+	return thrd_of(pthread_cond_timedwait((pthread_cond_t *)cond,
+					      (pthread_mutex_t *)mutex, until));
+}
+
+FX_NAME int cnd_signal(cnd_t *cond)
+{
+	return thrd_of(pthread_cond_signal((pthread_cond_t *)cond));
+}
+
+FX_NAME int cnd_broadcast(cnd_t *cond)
+{
+	return thrd_of(pthread_cond_broadcast((pthread_cond_t *)cond));
+}
+
+FX_NAME void cnd_destroy(cnd_t *cond)
+{
+	pthread_cond_destroy((pthread_cond_t *)cond);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* Making threads, and what runs first and last in them. */
+#include "threads/create.h"
+
+#include "arch/arch.h"
+#include "base/clock.h"
+#include "base/futex.h"
+#include "threads/recycle.h"
+#include "threads/start.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/syscall.h>
+
+/*
+ * From the return of pthread_create() on others find the record, although the
+ * thread may not have run yet: its creator puts it there, and has to be done
+ * with that before the thread's memory can go.
+ */
+enum {
+	NOT_PUBLISHED,
+	PUBLISHED,
+	AWAITED
+};
+
+static void publish(struct fx_thread *t, pthread_t thread)
+{
+	fx_thread_publish(thread, t);
+	if (fx_exchange(&t->published, (uint32_t)PUBLISHED) == AWAITED)
+		fx_futex_wake(&t->published, 1);
+}
+
+static void await_creator(struct fx_thread *me)
+{
+	uint32_t seen = NOT_PUBLISHED;
+
+	if (fx_load_acquire(&me->published) == PUBLISHED ||
+	    !fx_cas(&me->published, &seen, (uint32_t)AWAITED))
+		return;
+	while (fx_load_acquire(&me->published) != PUBLISHED)
+		fx_futex_wait(&me->published, AWAITED, FX_NEVER);
+}
+
+/*
+ * The thread ends for good: by returning, or at the end of any unwinding. From
+ * here on it is the C library's alone, which runs destructors.
+ */
+static void end(void *arg)
+{
+	struct fx_thread *me = arg;
+	bool noted;
+
+	me->exiting = 1;
+	fx_thread_home(me, FX_HOME_EXIT);
+	fx_thread_enter(me);
+	await_creator(me);
+	if (fx_thread_gone(me))
+		pthread_detach(pthread_self());
+	fx_fetch_add(&fx_thread_counters.ended, 1ull);
+	noted = fx_load_relaxed(&me->task.pending) & FX_PENDING_SIGNAL;
+	if (noted)
+		fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK,
+				(long)&me->mask, 0, sizeof(me->mask), 0, 0);
+	fx_thread_free(me);
+}
+
+static void *run(struct fx_thread *me)
+{
+	void *result;
+
+	pthread_cleanup_push(end, me);
+	do
+		result = me->start(me->arg);
+	while (fx_recycle(me, result));
+	pthread_cleanup_pop(0);
+	end(me);
+	return result;
+}
+
+static void *thread_main(void *arg)
+{
+	struct fx_thread *me = arg;
+
+	me->self = pthread_self();
+	me->tid = (pid_t)fx_arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	fx_rseq_leave();
+	fx_task_attach(&me->task, fx_thread_parking_top(me));
+	if (me->masked)
+		fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK,
+				(long)&me->first_mask, 0,
+				sizeof(me->first_mask), 0, 0);
+	if (!me->stays)
+		fx_thread_return(me);
+	return run(me);
+}
+
+/* What would not be true of a thread on carriers. */
+static enum fx_home_reason must_stay(const pthread_attr_t *attr)
+{
+	int inherit = PTHREAD_INHERIT_SCHED, policy = SCHED_OTHER;
+	cpu_set_t set;
+
+	pthread_attr_getinheritsched(attr, &inherit);
+	if (inherit == PTHREAD_EXPLICIT_SCHED)
+		pthread_attr_getschedpolicy(attr, &policy);
+	if (policy != SCHED_OTHER)
+		return FX_HOME_IDENTITY;
+	if (pthread_attr_getaffinity_np(attr, sizeof(set), &set) == 0 &&
+	    fx_sched_restricts(&set))
+		return FX_HOME_IDENTITY;
+	return FX_HOME_NONE;
+}
+
+/* @copy: what the C library is given in place of @attr, flat. */
+static void look_at(struct fx_thread *t, const pthread_attr_t *attr,
+		    pthread_attr_t *copy)
+{
+	int how = PTHREAD_CREATE_JOINABLE;
+	void *stack = NULL;
+	size_t size = 0;
+
+	t->stays = (uint8_t)must_stay(attr);
+	pthread_attr_getdetachstate(attr, &how);
+	if (how == PTHREAD_CREATE_DETACHED)
+		t->life = FX_LIFE_DETACHED;
+	pthread_attr_getstacksize(attr, &t->stack_size);
+	pthread_attr_getstack(attr, &stack, &size);
+	if ((uintptr_t)stack + size != 0)
+		t->worn = true; /* the stack is the application's */
+	*copy = *attr;
+	pthread_attr_setdetachstate(copy, PTHREAD_CREATE_JOINABLE);
+}
+
+static void look_at_default(struct fx_thread *t)
+{
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_getstacksize(&attr, &t->stack_size);
+	pthread_attr_destroy(&attr);
+}
+
+int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
+		     void *(*start)(void *), void *arg)
+{
+	struct fx_thread *me, *t;
+	pthread_attr_t copy;
+	int bad;
+
+	if (!fx_threads_start() || !(me = fx_thread_known()))
+		return pthread_create(out, attr, start, arg);
+	t = fx_thread_new();
+	if (!t)
+		return EAGAIN;
+	if (attr)
+		look_at(t, attr, &copy);
+	else
+		look_at_default(t);
+	t->start = start;
+	t->arg = arg;
+	fx_fetch_add(&fx_thread_counters.created, 1ull);
+	if (fx_recycle_take(me, out, t)) {
+		fx_thread_free(t);
+		return 0;
+	}
+	fx_thread_enter(me);
+	t->pinned = t->masked = me->task.carrier != NULL;
+	t->first_mask = me->mask;
+	bad = pthread_create(out, attr ? &copy : NULL, thread_main, t);
+	if (!bad)
+		publish(t, *out);
+	fx_thread_leave(me);
+	if (bad)
+		fx_thread_free(t);
+	return bad;
+}
+
+void fx_thread_exit(void *result)
+{
+	struct fx_thread *me = fx_thread_self();
+
+	if (me) {
+		me->exiting = 1;
+		fx_thread_home(me, FX_HOME_EXIT);
+	}
+	pthread_exit(result);
+}

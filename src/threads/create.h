@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads from creation to join. A thread is made by the C library's own
+ * pthread_create(), so all that it keeps of a thread is true; its start
+ * routine runs on carriers. One that returned from it and left nothing behind
+ * is kept for the next creation instead of ending (threads/recycle.h).
+ *
+ * All are made joinable for the C library; what POSIX says of joining is in
+ * `life`, which changes under the bucket's lock of the lot, keyed by the
+ * thread's pthread_t. Under it too a thread that ends for good takes its
+ * record away: then the C library's pthread_join() has only its last steps to
+ * wait for. A record must not be touched outside of that lock by others.
+ */
+#ifndef FX_THREADS_CREATE_H
+#define FX_THREADS_CREATE_H
+
+#include "threads/thread.h"
+
+enum fx_life {
+	FX_LIFE_DETACHED = 1,
+	FX_LIFE_JOINING = 2, /* somebody waits for it */
+	FX_LIFE_ENDED = 4, /* it is kept; here is its result */
+};
+
+/* As pthread_create(3). Handlers may run and the caller may be lent. */
+int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
+		     void *(*start)(void *), void *arg);
+
+/* As pthread_exit(3): handlers of cleanup run at home. */
+void fx_thread_exit(void *result) __attribute__((noreturn));
+
+/* The record of a thread, NULL if it has none (any more). See above. */
+struct fx_thread *fx_thread_of(pthread_t thread);
+
+/* Only by its creator: others find it from now on. */
+void fx_thread_publish(pthread_t thread, struct fx_thread *record);
+
+/* threads/join.c, as pthread_clockjoin_np(3) and the others. */
+int fx_thread_join(pthread_t thread, void **result,
+		   const struct fx_deadline *deadline);
+int fx_thread_tryjoin(pthread_t thread, void **result);
+int fx_thread_detach(pthread_t thread);
+
+/* It ended and is kept: wake who joins it. */
+void fx_thread_ended(struct fx_thread *me);
+
+/**
+ * fx_thread_gone - take the record away
+ *
+ * Return: whether it was detached: then the C library has to be told.
+ */
+bool fx_thread_gone(struct fx_thread *me);
+
+/* As pthread_cancel(3). */
+int fx_thread_cancel(pthread_t thread);
+
+#endif /* FX_THREADS_CREATE_H */

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Going home and coming back; what waits for a thread there: signals that its
+ * kernel thread has taken note of (threads/relay.c), and its cancelation.
+ */
+#include "threads/thread.h"
+
+#include "arch/arch.h"
+#include "base/clock.h"
+#include "threads/relay.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+
+#define OFTEN 20000u /* goes home in a second: not worth coming back */
+#define PERIOD_MS 1000u
+
+struct fx_thread_counters fx_thread_counters;
+uint32_t fx_threads_running;
+
+static uint64_t kernel_mask(void)
+{
+	uint64_t mask = 0;
+
+	fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, 0, (long)&mask,
+			sizeof(mask), 0, 0);
+	return mask;
+}
+
+static void set_kernel_mask(uint64_t mask)
+{
+	fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0,
+			sizeof(mask), 0, 0);
+}
+
+/* What was noted while it was away is delivered here, by the kernel. */
+static void settle(struct fx_thread *me)
+{
+	if (!me->inside && fx_task_asked(&me->task, FX_PENDING_SIGNAL))
+		set_kernel_mask(me->mask);
+}
+
+static void count_often(struct fx_thread *me)
+{
+	uint32_t now_ms = fx_now_ms_coarse();
+
+	if (now_ms - me->often_ms >= PERIOD_MS) {
+		me->often_ms = now_ms;
+		me->often = 0;
+	}
+	if (++me->often > OFTEN)
+		fx_thread_stay(me, FX_HOME_OFTEN);
+}
+
+static void go(struct fx_thread *me, enum fx_home_reason reason)
+{
+	fx_fetch_add(&fx_thread_counters.homes[reason], 1ull);
+	fx_go_home(&me->task);
+	if (me->pinned) {
+		/* Made by a carrier, whose processor it has inherited. */
+		me->pinned = false;
+		fx_sched_unpin();
+	}
+}
+
+void fx_thread_home(struct fx_thread *me, enum fx_home_reason reason)
+{
+	if (!me->task.carrier)
+		return;
+	go(me, reason);
+	settle(me);
+	count_often(me);
+}
+
+void fx_thread_stay(struct fx_thread *me, enum fx_home_reason reason)
+{
+	if (!me->stays) {
+		me->stays = (uint8_t)reason;
+		fx_fetch_add(&fx_thread_counters.homes[reason], 1ull);
+	}
+	if (me->task.carrier) {
+		go(me, reason);
+		settle(me);
+	}
+}
+
+/* A handler that was left by a jump does not keep it at home. */
+static bool at_work(struct fx_thread *me)
+{
+	if (me->at_work && (uintptr_t)__builtin_frame_address(0) >
+				   me->handler_frame)
+		me->at_work = 0;
+	return me->at_work;
+}
+
+struct fx_thread *fx_thread_return(struct fx_thread *me)
+{
+	if (me->stays || me->inside || me->held || me->exiting ||
+	    !fx_load_relaxed(&fx_threads_running) || at_work(me))
+		return NULL;
+	me->mask = kernel_mask();
+	fx_thread_enter(me);
+	fx_task_lend(&me->task);
+	fx_thread_leave(me);
+	return me->task.carrier ? me : NULL;
+}
+
+void fx_thread_attend(struct fx_thread *me, bool cancel)
+{
+	if (fx_load_relaxed(&me->task.pending) & FX_PENDING_SIGNAL) {
+		fx_thread_home(me, FX_HOME_SIGNAL);
+		settle(me);
+	}
+	if (cancel && fx_thread_canceled(me)) {
+		fx_thread_home(me, FX_HOME_CANCEL);
+		fx_task_asked(&me->task, FX_PENDING_CANCEL);
+		/* To the C library's own handler: its state is what counts. */
+		fx_arch_syscall(SYS_tgkill,
+				fx_arch_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0),
+				me->tid, FX_SIGNAL_CANCEL, 0, 0, 0);
+		pthread_testcancel();
+	}
+}
+
+static pthread_key_t foreign_key;
+
+static void forget_foreign(void *thread)
+{
+	struct fx_thread *me = thread;
+
+	fx_task_detach(&me->task);
+	fx_thread_free(me);
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&foreign_key, forget_foreign);
+}
+
+struct fx_thread *fx_thread_known_slow(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct fx_thread *me = fx_thread_new();
+
+	if (!me)
+		return NULL;
+	pthread_once(&once, make_key);
+	me->self = pthread_self();
+	me->tid = (pid_t)fx_arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	me->stays = me->tid == fx_arch_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) ?
+			    FX_HOME_MAIN :
+			    FX_HOME_FOREIGN;
+	me->mask = kernel_mask();
+	fx_task_attach(&me->task, NULL);
+	pthread_setspecific(foreign_key, me);
+	return me;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* System calls of threads; see threads/io.h. */
+#include "threads/io.h"
+
+#include "call/owner.h"
+#include "engine/quiet.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+bool fx_interrupted(const struct fx_thread *me, uint32_t handlers,
+		    uint32_t no_restart, bool restarts)
+{
+	if (me->handlers == handlers)
+		return false;
+	return !restarts || me->no_restart != no_restart;
+}
+
+/* signal(7): never restarted, whatever SA_RESTART says. */
+static bool never_restarts(unsigned nr)
+{
+	switch (nr) {
+	case SYS_poll:
+	case SYS_ppoll:
+	case SYS_select:
+	case SYS_pselect6:
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_epoll_pwait2:
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+	case SYS_semop:
+	case SYS_semtimedop:
+	case SYS_msgsnd:
+	case SYS_msgrcv:
+	case SYS_io_getevents:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool has_timeout(int fd, int option)
+{
+	struct timeval tv = { 0, 0 };
+	socklen_t size = sizeof(tv);
+
+	return fx_arch_syscall(SYS_getsockopt, fd, SOL_SOCKET, option,
+			       (long)&tv, (long)&size, 0) == 0 &&
+	       (tv.tv_sec || tv.tv_usec);
+}
+
+static bool restarts(unsigned nr, const long args[6])
+{
+	const struct fx_call_desc *desc = fx_owner_desc(nr);
+
+	if (never_restarts(nr))
+		return false;
+	if (desc->call_class != FX_CALL_FD)
+		return true;
+	return !has_timeout((int)args[desc->fd_arg],
+			    desc->flags & FX_CALL_OUT ? SO_SNDTIMEO :
+							SO_RCVTIMEO);
+}
+
+void fx_raise_here(struct fx_thread *me, int signal)
+{
+	struct sigaction action;
+
+	if (sigaction(signal, NULL, &action) == 0 &&
+	    action.sa_handler == SIG_IGN)
+		return;
+	fx_thread_home(me, FX_HOME_SIGNAL);
+	fx_arch_syscall(SYS_tgkill,
+			fx_arch_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0), me->tid,
+			signal, 0, 0, 0);
+}
+
+static bool no_signal(unsigned nr, const long args[6])
+{
+	switch (nr) {
+	case SYS_sendto:
+	case SYS_sendmmsg:
+		return args[3] & MSG_NOSIGNAL;
+	case SYS_sendmsg:
+		return args[2] & MSG_NOSIGNAL;
+	default:
+		return false;
+	}
+}
+
+/* The carrier has these blocked; the thread may not. */
+static void raise_of(struct fx_thread *me, unsigned nr, const long args[6],
+		     int64_t ret)
+{
+	if (!fx_call_may_signal(nr))
+		return;
+	if (ret == -EPIPE && !no_signal(nr, args))
+		fx_raise_here(me, SIGPIPE);
+	else if (ret == -EFBIG)
+		fx_raise_here(me, SIGXFSZ);
+}
+
+int64_t fx_io(struct fx_thread *me, unsigned nr, unsigned how,
+	      const struct fx_deadline *deadline, const long args[6])
+{
+	bool cancel = !(how & FX_IO_NO_CANCEL);
+	const struct fx_call_desc *desc = fx_owner_desc(nr);
+
+	for (;;) {
+		struct flexsc_entry call = { .nr = (uint16_t)nr,
+					     .nr_args = desc->nr_args };
+		uint32_t handlers = me->handlers, rigid = me->no_restart;
+		enum fx_reason why;
+		int64_t ret;
+
+		if (cancel)
+			fx_thread_cancel_point(me);
+		if (fx_unlikely(!fx_thread_lent()))
+			return FX_IO_PLAIN;
+		for (unsigned i = 0; i < 6; i++)
+			call.args[i] = (uint64_t)args[i];
+		fx_thread_enter(me);
+		if (fx_unlikely(!me->task.carrier)) {
+			/* Brought home since: once more. */
+			fx_thread_leave(me);
+			continue;
+		}
+		ret = fx_call(&me->task, &call, desc->name, deadline,
+			      fx_thread_listens(me, cancel), &why);
+		fx_thread_leave(me);
+		if (fx_likely(ret >= 0))
+			return ret;
+		if (ret != -ECANCELED || !why) {
+			raise_of(me, nr, args, ret);
+			return ret;
+		}
+		if (why == FX_WOKEN_TIMEOUT)
+			return -ETIMEDOUT;
+		if (why == FX_WOKEN_SIGNAL &&
+		    fx_interrupted(me, handlers, rigid, restarts(nr, args)))
+			return -EINTR;
+	}
+}

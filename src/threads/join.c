@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* Joining, detaching and canceling threads; see threads/create.h. */
+#include "threads/create.h"
+#include "threads/lot.h"
+#include "threads/recycle.h"
+
+#include <errno.h>
+
+/*
+ * Another thread's copy of fx_task_self is as far from its thread pointer,
+ * which is its pthread_t, as ours from ours.
+ */
+static struct fx_thread **slot_of(pthread_t thread)
+{
+	uintptr_t offset = (uintptr_t)&fx_task_self -
+			   (uintptr_t)fx_arch_thread_pointer();
+
+	return (struct fx_thread **)((uintptr_t)thread + offset);
+}
+
+struct fx_thread *fx_thread_of(pthread_t thread)
+{
+	return fx_load_acquire(slot_of(thread));
+}
+
+void fx_thread_publish(pthread_t thread, struct fx_thread *record)
+{
+	fx_store_release(slot_of(thread), record);
+}
+
+/* One change of another thread's life. */
+struct change {
+	pthread_t thread;
+	uint32_t refuse; /* bits that forbid it */
+	uint32_t need; /* bits that it needs */
+	uint32_t set, clear;
+	struct fx_thread *t; /* NULL: it has ended for good */
+	uint32_t life; /* before */
+	bool done;
+};
+
+static void change_locked(void *arg)
+{
+	struct change *c = arg;
+
+	c->t = fx_thread_of(c->thread);
+	if (!c->t)
+		return;
+	c->life = c->t->life;
+	c->done = !(c->life & c->refuse) && (c->life & c->need) == c->need;
+	if (c->done)
+		c->t->life = (c->life & ~c->clear) | c->set;
+}
+
+static void change(struct change *c)
+{
+	struct fx_thread *me = fx_thread_known();
+
+	if (me)
+		fx_thread_enter(me);
+	fx_lot_locked((void *)c->thread, change_locked, c);
+	if (me)
+		fx_thread_leave(me);
+}
+
+struct join {
+	pthread_t thread;
+	struct fx_thread *ended; /* and kept */
+};
+
+static bool still_runs(void *arg)
+{
+	struct join *join = arg;
+	struct fx_thread *t = fx_thread_of(join->thread);
+
+	if (!t)
+		return false;
+	if (t->life & FX_LIFE_ENDED)
+		join->ended = t;
+	return !join->ended;
+}
+
+static int wait_for(struct fx_thread *me, struct join *join,
+		    const struct fx_deadline *deadline)
+{
+	struct fx_lot_wait wait = { .key = (void *)join->thread,
+				    .where = "join",
+				    .deadline = deadline,
+				    .cancel = true,
+				    .tag = 1,
+				    .check = still_runs,
+				    .arg = join };
+	enum fx_reason why;
+
+	do {
+		fx_thread_cancel_point(me);
+		fx_thread_enter(me);
+		why = fx_lot_wait(me, &wait);
+		fx_thread_leave(me);
+		if (why == FX_WOKEN_TIMEOUT)
+			return ETIMEDOUT;
+	} while (why);
+	return 0;
+}
+
+static void give_up(void *thread)
+{
+	struct change c = { .thread = (pthread_t)thread,
+			    .clear = FX_LIFE_JOINING };
+
+	change(&c);
+}
+
+int fx_thread_join(pthread_t thread, void **result,
+		   const struct fx_deadline *deadline)
+{
+	struct change c = { .thread = thread,
+			    .refuse = FX_LIFE_DETACHED | FX_LIFE_JOINING,
+			    .set = FX_LIFE_JOINING };
+	struct join join = { .thread = thread };
+	struct fx_thread *me;
+	int bad;
+
+	fx_thread_lent();
+	me = fx_thread_known();
+	if (!me || thread == pthread_self())
+		return pthread_join(thread, result);
+	change(&c);
+	if (!c.t)
+		return pthread_join(thread, result);
+	if (!c.done)
+		return EINVAL;
+	pthread_cleanup_push(give_up, (void *)thread);
+	bad = wait_for(me, &join, deadline);
+	pthread_cleanup_pop(0);
+	if (bad) {
+		give_up((void *)thread);
+		return bad;
+	}
+	if (!join.ended)
+		return pthread_join(thread, result);
+	if (result)
+		*result = join.ended->result;
+	fx_recycle_put(join.ended);
+	return 0;
+}
+
+int fx_thread_tryjoin(pthread_t thread, void **result)
+{
+	struct change c = { .thread = thread,
+			    .refuse = FX_LIFE_DETACHED | FX_LIFE_JOINING,
+			    .need = FX_LIFE_ENDED,
+			    .set = FX_LIFE_JOINING };
+
+	if (thread == pthread_self())
+		return pthread_tryjoin_np(thread, result);
+	change(&c);
+	if (!c.t)
+		return pthread_tryjoin_np(thread, result);
+	if (!c.done)
+		return c.life & c.refuse ? EINVAL : EBUSY;
+	if (result)
+		*result = c.t->result;
+	fx_recycle_put(c.t);
+	return 0;
+}
+
+int fx_thread_detach(pthread_t thread)
+{
+	struct change c = { .thread = thread,
+			    .refuse = FX_LIFE_DETACHED,
+			    .set = FX_LIFE_DETACHED };
+
+	change(&c);
+	if (!c.t)
+		return pthread_detach(thread);
+	if (!c.done)
+		return EINVAL;
+	if (c.life & FX_LIFE_ENDED)
+		fx_recycle_put(c.t);
+	return 0;
+}
+
+static void mark_ended(void *arg, bool left)
+{
+	struct fx_thread *me = arg;
+
+	(void)left;
+	me->life |= FX_LIFE_ENDED;
+}
+
+void fx_thread_ended(struct fx_thread *me)
+{
+	fx_lot_wake((void *)me->self, UINT32_MAX, FX_LOT_ANY, mark_ended, me);
+}
+
+static void take_away(void *arg, bool left)
+{
+	(void)left;
+	if (fx_task_self)
+		fx_task_detach(arg);
+}
+
+bool fx_thread_gone(struct fx_thread *me)
+{
+	fx_lot_wake((void *)me->self, UINT32_MAX, FX_LOT_ANY, take_away,
+		    &me->task);
+	return me->life & FX_LIFE_DETACHED;
+}
+
+static void interrupt_locked(void *arg)
+{
+	struct change *c = arg;
+
+	c->t = fx_thread_of(c->thread);
+	c->done = c->t && c->t->life & FX_LIFE_ENDED;
+	if (!c->t || c->done)
+		return;
+	pthread_cancel(c->thread);
+	c->life = 1;
+	fx_interrupt(&c->t->task, FX_PENDING_CANCEL);
+}
+
+int fx_thread_cancel(pthread_t thread)
+{
+	struct change c = { .thread = thread };
+	struct fx_thread *me = fx_thread_known();
+
+	if (!me || thread == pthread_self())
+		return pthread_cancel(thread);
+	fx_thread_enter(me);
+	fx_lot_locked((void *)thread, interrupt_locked, &c);
+	fx_thread_leave(me);
+	if (!c.t)
+		return pthread_cancel(thread);
+	return 0;
+}

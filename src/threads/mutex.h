@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mutexes on the C library's own layout, word for word as it uses it (lock 0
+ * free, 1 held, 2 held and wanted; owner, count, users), so that one may be
+ * met by either. Only who waits differs: in the lot instead of the kernel.
+ * Robust, priority-inheriting, priority-protected and process-shared ones stay
+ * the C library's: a contended one is waited for at home.
+ */
+#ifndef FX_THREADS_MUTEX_H
+#define FX_THREADS_MUTEX_H
+
+#include "threads/thread.h"
+
+/* As pthread_mutex_lock(3) and the others; @deadline may be NULL. */
+int fx_mutex_lock(struct fx_thread *me, pthread_mutex_t *mutex,
+		  const struct fx_deadline *deadline);
+int fx_mutex_trylock(struct fx_thread *me, pthread_mutex_t *mutex);
+int fx_mutex_unlock(struct fx_thread *me, pthread_mutex_t *mutex);
+
+/* Would unlocking fail? Asked before a wait. Return: 0 or EPERM. */
+int fx_mutex_check(struct fx_thread *me, const pthread_mutex_t *mutex);
+
+/* Does the C library flag kinds as we think? Checked at start. */
+bool fx_mutex_understood(void);
+
+#endif /* FX_THREADS_MUTEX_H */

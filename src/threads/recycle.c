@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* The list of kept threads; see threads/recycle.h. */
+#include "threads/recycle.h"
+
+#include "arch/arch.h"
+#include "base/futex.h"
+#include "threads/create.h"
+#include "threads/fresh.h"
+#include "threads/lot.h"
+
+#include <signal.h>
+#include <sys/syscall.h>
+
+#define MAX_IDLE 128u
+
+enum fx_taken {
+	WAITS,
+	TAKEN, /* start and arg are set */
+	DISMISSED, /* it is to end */
+};
+
+/* Key: L under the lock. */
+static struct {
+	struct fx_lock lock;
+	struct fx_thread *first; /* L: last in, first out */
+	unsigned nr; /* L */
+} idle;
+
+static void tell(struct fx_thread *t, enum fx_taken what)
+{
+	fx_store_release(&t->taken, (uint32_t)what);
+	fx_lot_wake(t, 1, FX_LOT_ANY, NULL, NULL);
+}
+
+void fx_recycle_put(struct fx_thread *t)
+{
+	struct fx_thread *me = fx_thread_known();
+	bool full;
+
+	if (me)
+		fx_thread_enter(me);
+	fx_lock(&idle.lock);
+	full = idle.nr >= MAX_IDLE;
+	if (!full) {
+		t->next = idle.first;
+		idle.first = t;
+		idle.nr++;
+	}
+	fx_unlock(&idle.lock);
+	if (full) {
+		t->life |= FX_LIFE_DETACHED;
+		tell(t, DISMISSED);
+	}
+	if (me)
+		fx_thread_leave(me);
+}
+
+/* The mask that a thread made now would inherit. */
+static uint64_t mask_now(const struct fx_thread *me)
+{
+	uint64_t mask = me->mask;
+
+	if (!me->task.carrier)
+		fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, 0,
+				(long)&mask, sizeof(mask), 0, 0);
+	return mask;
+}
+
+/* Under the lock. */
+static struct fx_thread *find(size_t stack_size, uint64_t mask)
+{
+	struct fx_thread **at = &idle.first, *t;
+
+	for (; (t = *at); at = &t->next) {
+		if (t->stack_size != stack_size || t->mask != mask)
+			continue;
+		*at = t->next;
+		idle.nr--;
+		return t;
+	}
+	return NULL;
+}
+
+bool fx_recycle_take(struct fx_thread *me, pthread_t *out,
+		     const struct fx_thread *like)
+{
+	struct fx_thread *t;
+
+	if (!fx_load_relaxed(&idle.nr) || like->worn || like->stays)
+		return false;
+	fx_thread_enter(me);
+	fx_lock(&idle.lock);
+	t = find(like->stack_size, mask_now(me));
+	fx_unlock(&idle.lock);
+	if (t) {
+		t->start = like->start;
+		t->arg = like->arg;
+		t->life = like->life;
+		*out = t->self;
+		fx_fetch_add(&fx_thread_counters.recycled, 1ull);
+		tell(t, TAKEN);
+	}
+	fx_thread_leave(me);
+	return t;
+}
+
+static bool waits(void *arg)
+{
+	struct fx_thread *me = arg;
+
+	return fx_load_acquire(&me->taken) == WAITS;
+}
+
+static void wait_to_be_taken(struct fx_thread *me)
+{
+	struct fx_lot_wait wait = { .key = me,
+				    .where = "idle",
+				    .tag = 1,
+				    .check = waits,
+				    .arg = me };
+
+	while (fx_load_acquire(&me->taken) == WAITS) {
+		/* A signal of the process that reached it goes home, and on. */
+		fx_thread_enter(me);
+		fx_lot_wait(me, &wait);
+		fx_thread_leave(me);
+	}
+}
+
+bool fx_recycle(struct fx_thread *me, void *result)
+{
+	bool detached;
+
+	if (me->worn || me->stays || me->exiting || me->held ||
+	    !fx_thread_lent() || !fx_fresh_can(me))
+		return false;
+	fx_fresh_make(me);
+	if (me->worn || me->stays || !fx_thread_lent())
+		return false;
+	me->result = result;
+	me->taken = WAITS;
+	fx_thread_enter(me);
+	fx_thread_ended(me);
+	fx_thread_leave(me);
+	detached = me->life & FX_LIFE_DETACHED;
+	if (detached)
+		fx_recycle_put(me);
+	wait_to_be_taken(me);
+	fx_thread_lent();
+	return fx_load_acquire(&me->taken) == TAKEN;
+}

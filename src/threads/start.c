@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Carriers, relay and rseq; see threads/start.h. */
+#include "threads/start.h"
+
+#include "arch/arch.h"
+#include "base/futex.h"
+#include "engine/interrupt.h"
+#include "threads/cond.h"
+#include "threads/lot.h"
+#include "threads/mutex.h"
+#include "threads/relay.h"
+#include "threads/thread.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/rseq.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+	NOT_YET,
+	RUNNING,
+	DECLINED
+};
+
+static struct fx_lock lock;
+static uint32_t state;
+
+#define ARCH_SHSTK_STATUS 0x5005
+
+/* A shadow stack cannot be switched by us. */
+static bool has_shadow_stack(void)
+{
+	uint64_t features = 0;
+
+	return fx_arch_syscall(SYS_arch_prctl, ARCH_SHSTK_STATUS,
+			       (long)&features, 0, 0, 0, 0) == 0 &&
+	       features & 1;
+}
+
+/* Of the calling thread; it would be the wrong thread's on a carrier. */
+void fx_rseq_leave(void)
+{
+	char *area;
+
+	if (!__rseq_size)
+		return;
+	area = (char *)fx_arch_thread_pointer() + __rseq_offset;
+	fx_arch_syscall(SYS_rseq, (long)area, sizeof(struct rseq),
+			RSEQ_FLAG_UNREGISTER, RSEQ_SIG, 0, 0);
+}
+
+static int begin(void)
+{
+	const char *cores = getenv("FLEXSC_CORES");
+	struct fx_sched_options options = {
+		.engine = getenv("FLEXSC_ENGINE"),
+		.nr_carriers = cores ? (uint32_t)strtoul(cores, NULL, 10) : 0,
+	};
+	int bad;
+
+	if (has_shadow_stack())
+		return -ENOTSUP;
+	if (!fx_mutex_understood() || !fx_cond_understood())
+		return -ENOSYS;
+	if (!fx_thread_known())
+		return -ENOMEM;
+	bad = fx_interrupt_adopt(FX_SIGNAL_CANCEL);
+	if (bad)
+		return bad;
+	bad = fx_sched_init(&options);
+	if (bad)
+		return bad;
+	fx_rseq_leave();
+	bad = fx_relay_start();
+	if (bad)
+		fx_sched_fini();
+	return bad;
+}
+
+static void decline(int bad)
+{
+	const char *quiet = getenv("FLEXSC_QUIET");
+	const char *why = strerror(-bad);
+
+	if (quiet && *quiet && *quiet != '0')
+		return;
+	if (bad == -ENOTSUP)
+		why = "shadow stacks are on";
+	else if (bad == -ENOSYS)
+		why = "this C library is not understood";
+	fprintf(stderr,
+		"flexsc: %s: running without FlexSC-Threads (%s)\n",
+		program_invocation_short_name,
+		why);
+}
+
+int fx_threads_start(void)
+{
+	int saved = errno, bad = 0;
+
+	if (fx_likely(fx_load_acquire(&state) == RUNNING))
+		return 1;
+	fx_lock(&lock);
+	if (state == NOT_YET) {
+		bad = begin();
+		fx_store_release(&state, bad ? DECLINED : RUNNING);
+		fx_store_release(&fx_threads_running, !bad);
+	}
+	fx_unlock(&lock);
+	if (bad)
+		decline(bad);
+	errno = saved;
+	return state == RUNNING;
+}
+
+void fx_threads_after_fork(void)
+{
+	lock.word = 0;
+	if (state != RUNNING)
+		return;
+	fx_slab_after_fork();
+	fx_lot_after_fork();
+	fx_relay_after_fork();
+	fx_sched_after_fork();
+	fx_store_relaxed(&fx_threads_running, 0u);
+	fx_store_relaxed(&state, (uint32_t)NOT_YET);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Beginning, in the process and in its children. Nothing is begun before the
+ * first thread is made: a program without threads is left alone.
+ */
+#ifndef FX_THREADS_START_H
+#define FX_THREADS_START_H
+
+/**
+ * fx_threads_start - begin, once
+ *
+ * What it is told comes from the environment: FLEXSC_ENGINE, FLEXSC_CORES,
+ * FLEXSC_QUIET. If it cannot, it says so once on standard error, and the
+ * process goes on with threads of the C library alone.
+ *
+ * Return: whether threads can be lent.
+ */
+int fx_threads_start(void);
+
+/* Leave the restartable sequences that the C library registered. */
+void fx_rseq_leave(void);
+
+/* Around a fork by a thread that is at home. */
+void fx_threads_after_fork(void);
+
+#endif /* FX_THREADS_START_H */
