@@ -8,13 +8,15 @@ PREFIX      ?= /usr/local
 DESTDIR     ?=
 MESON_FLAGS ?=
 
-.PHONY: help build demo demo-files check soak install uninstall format check-format clean
+.PHONY: help build demo demo-files check conformance soak install uninstall \
+	format check-format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo       Apache and MariaDB, as they are and under flexsc run'
 	@echo 'make demo-files a file server with libflexsc beside plain epoll'
 	@echo 'make check      build and run every test'
+	@echo 'make conformance the whole POSIX test suite, on NPTL and on FlexSC'
 	@echo 'make soak       the servers under flexsc run for ten minutes'
 	@echo 'make build      build only, into $(BUILD)/'
 	@echo 'make install    install under PREFIX ($(PREFIX)); DESTDIR is honoured'
@@ -55,6 +57,11 @@ demo-files:
 check:
 	$(call compile,test)
 	@scripts/run-tests.py '$(BUILD)'
+
+# Some six minutes; the results stay in tests/posix/RESULTS.
+conformance:
+	$(call compile,conformance)
+	@scripts/conformance.py --build '$(BUILD)' --jobs 12 --write
 
 soak:
 	$(call compile,test)

@@ -9,8 +9,8 @@
 #   scripts/setup.sh [GROUP...]          default: all of them
 #   scripts/setup.sh --list [GROUP...]   only say what is missing
 #
-# Groups: build, test, demo, demo-files, and plot, which is what `flexsc bench
-# --plot` needs. No server is started that a package brings.
+# Groups: build, test, conformance, demo, demo-files, and plot, which is what
+# `flexsc bench --plot` needs. No server is started that a package brings.
 
 set -euo pipefail
 
@@ -64,6 +64,8 @@ test  | default-jdk-headless | have javac
 test  | g++                | have g++
 test  | libjemalloc2       | found /usr/lib/*/libjemalloc.so.2
 test  | libtcmalloc-minimal4 | found /usr/lib/*/libtcmalloc_minimal.so.4
+test  | dpkg-dev           | have dpkg-source
+conformance | dpkg-dev     | have dpkg-source
 demo  | apache2-bin        | tool apache2
 demo  | mariadb-server-core | tool mariadbd
 demo  | mariadb-client-core | have mariadb
@@ -81,13 +83,13 @@ if [ "${1:-}" = --list ]; then
     list_only=yes
     shift
 fi
-groups=" ${*:-build test demo demo-files plot} "
+groups=" ${*:-build test conformance demo demo-files plot} "
 purpose=
 for group in $groups; do
     case $group in
-    build | test | demo | demo-files | plot) purpose+=" and $group" ;;
+    build | test | conformance | demo | demo-files | plot) purpose+=" and $group" ;;
     *)
-        echo "setup.sh: no group '$group' (there are build, test, demo, demo-files, plot)" >&2
+        echo "setup.sh: no group '$group' (there are build, test, conformance, demo, demo-files, plot)" >&2
         exit 2
         ;;
     esac
