@@ -5,5 +5,6 @@
 
 int bench_main(int argc, char **argv); /* bench/bench.c */
 int doctor_main(int argc, char **argv);
+int run_main(int argc, char **argv);
 
 #endif /* CLI_COMMANDS_H */

@@ -1,5 +1,22 @@
 # SPDX-License-Identifier: MIT
 # bash completion for flexsc(1)
+
+# Which word is the program of flexsc run? Sets `at` to its number, or to that of
+# the word being typed if it is still an option.
+_flexsc_program()
+{
+	for ((at = 2; at < COMP_CWORD; at++)); do
+		case ${COMP_WORDS[at]} in
+		--) ((at++)); return ;;
+		-c|-e|-s|--cores|--engine|--stats)
+			[ "${COMP_WORDS[at+1]}" = = ] && ((at++))
+			((at++)) ;;
+		-*) ;;
+		*) return ;;
+		esac
+	done
+}
+
 _flexsc()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
@@ -11,10 +28,37 @@ _flexsc()
 	elif [ "$prev" = = ] && [ "$COMP_CWORD" -ge 2 ]; then
 		prev=${COMP_WORDS[COMP_CWORD-2]}
 	fi
+	local at=0
+	[ "${COMP_WORDS[1]}" = run ] && _flexsc_program
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		words='doctor bench --help --version'
+		words='doctor run bench --help --version'
 	else
 		case ${COMP_WORDS[1]}:$prev in
+		run:*)
+			if [ "$at" -gt "$COMP_CWORD" ]; then
+				case $prev in
+				-e|--engine)
+					words='auto hybrid uthread poll uring sync' ;;
+				-s|--stats)
+					compopt -o filenames 2>/dev/null
+					mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+					return ;;
+				esac
+			elif [ "$at" -lt "$COMP_CWORD" ]; then
+				# The program's own words: as after sudo, if it can be done.
+				if declare -F _command_offset >/dev/null; then
+					_command_offset "$at"
+					return
+				fi
+				compopt -o filenames 2>/dev/null
+				mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+				return
+			elif [[ $cur == -* ]]; then
+				words='--cores --engine --no-inherit --quiet --stats --help'
+			else
+				mapfile -t COMPREPLY < <(compgen -c -- "$cur" | sort -u)
+				return
+			fi ;;
 		bench:--engine|bench:-e)
 			words='hybrid uthread poll uring sync' ;;
 		bench:--plot)

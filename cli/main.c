@@ -16,6 +16,7 @@ static const struct command {
 } commands[] = {
 	{ "doctor", "what FlexSC can use on this machine, and what it costs",
 	  doctor_main },
+	{ "run", "run an unmodified program on FlexSC-Threads", run_main },
 	{ "bench", "measure FlexSC beside its rivals", bench_main },
 };
 

@@ -24,7 +24,7 @@ offers() { # offers "WANTED..." WORD...: the last word is being typed
     fi
 }
 
-offers 'doctor bench --help --version' ''
+offers 'doctor run bench --help --version' ''
 offers 'doctor' d
 offers '--json --help' doctor ''
 offers 'pipeline pollution' bench p
@@ -35,7 +35,17 @@ offers 'hybrid uthread poll uring sync' bench --engine =
 offers 'poll' bench --engine = po
 offers '' bench --runs ''
 offers '' bench --runs = 3
+offers '--cores --engine --no-inherit --quiet --stats --help' run -
+offers 'uthread uring' run -e u
+offers 'auto hybrid uthread poll uring sync' run --engine =
+offers 'uthread uring' run --quiet --engine = u
+offers '' run --cores ''
+offers 'gzexe' run --cores 2 gzex
+offers 'gzexe' run -q -- gzex
 cd "$source" || exit 1
+offers 'README.md' run --engine = poll cat READ
+offers 'README.md' run -- cat --engine READ
+offers 'README.md' run --stats READ
 offers 'README.md' bench --plot READ
 offers 'README.md' bench --plot = READ
 offers '' nothing ''

@@ -3,20 +3,19 @@
 #include "threads/start.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-/* Programs that are executed from here go without. */
+/* Take this library out of what programs that are executed from here preload. */
 static void leave_environment(void)
 {
-	const char *inherit = getenv("FLEXSC_INHERIT");
-	char *list, *item, *rest, *left;
+	char *list = getenv("LD_PRELOAD"), *item, *rest, *left;
 
-	if (!inherit || strcmp(inherit, "0") != 0 || !getenv("LD_PRELOAD"))
-		return;
-	list = strdup(getenv("LD_PRELOAD"));
-	left = calloc(1, strlen(getenv("LD_PRELOAD")) + 2);
-	if (!list || !left)
+	list = list ? strdup(list) : NULL;
+	left = list ? calloc(1, strlen(list) + 2) : NULL;
+	if (!left)
 		goto free;
 	for (item = strtok_r(list, ": ", &rest); item;
 	     item = strtok_r(NULL, ": ", &rest)) {
@@ -29,13 +28,29 @@ static void leave_environment(void)
 		setenv("LD_PRELOAD", left, 1);
 	else
 		unsetenv("LD_PRELOAD");
+	unsetenv("FLEXSC_PROCESS");
 free:
 	free(list);
 	free(left);
 }
 
+/*
+ * Is the library for one process only, and this another? A process stays the
+ * same through any number of execve(2): wrapping scripts, env(1).
+ */
+static bool meant_for_another(void)
+{
+	const char *process = getenv("FLEXSC_PROCESS");
+
+	return process && strtol(process, NULL, 10) != getpid();
+}
+
 static __attribute__((constructor)) void init(void)
 {
-	leave_environment();
+	if (meant_for_another()) {
+		leave_environment();
+		fx_threads_never();
+		return;
+	}
 	pthread_atfork(NULL, NULL, fx_threads_after_fork);
 }

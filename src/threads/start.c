@@ -91,10 +91,8 @@ static void decline(int bad)
 		why = "shadow stacks are on";
 	else if (bad == -ENOSYS)
 		why = "this C library is not understood";
-	fprintf(stderr,
-		"flexsc: %s: running without FlexSC-Threads (%s)\n",
-		program_invocation_short_name,
-		why);
+	fprintf(stderr, "flexsc: %s: running without FlexSC-Threads (%s)\n",
+		program_invocation_short_name, why);
 }
 
 int fx_threads_start(void)
@@ -114,6 +112,11 @@ int fx_threads_start(void)
 		decline(bad);
 	errno = saved;
 	return state == RUNNING;
+}
+
+void fx_threads_never(void)
+{
+	fx_store_release(&state, (uint32_t)DECLINED);
 }
 
 void fx_threads_after_fork(void)

@@ -17,6 +17,9 @@
  */
 int fx_threads_start(void);
 
+/* Do not begin in this process. Before it has threads. */
+void fx_threads_never(void);
+
 /* Leave the restartable sequences that the C library registered. */
 void fx_rseq_leave(void);
 
