@@ -173,15 +173,15 @@ FX_NAME ssize_t splice(int in, off64_t *in_at, int out, off64_t *out_at,
 
 FX_NAME ssize_t tee(int in, int out, size_t count, unsigned flags)
 {
-	FX_CALL(NEXT(tee)(in, out, count, flags), SYS_tee, in, out,
-		(long)count, flags);
+	FX_CALL(NEXT(tee)(in, out, count, flags), SYS_tee, in, out, (long)count,
+		flags);
 }
 
 FX_NAME ssize_t vmsplice(int fd, const struct iovec *iov, size_t nr,
 			 unsigned flags)
 {
-	FX_CALL(NEXT(vmsplice)(fd, iov, nr, flags), SYS_vmsplice, fd,
-		(long)iov, (long)nr, flags);
+	FX_CALL(NEXT(vmsplice)(fd, iov, nr, flags), SYS_vmsplice, fd, (long)iov,
+		(long)nr, flags);
 }
 
 FX_NAME ssize_t copy_file_range(int in, off64_t *in_at, int out,
@@ -194,7 +194,14 @@ FX_NAME ssize_t copy_file_range(int in, off64_t *in_at, int out,
 
 FX_NAME int flock(int fd, int operation)
 {
-	FX_CALL(NEXT(flock)(fd, operation), SYS_flock, fd, operation);
+	struct fx_thread *me = fx_thread_away();
+
+	if (me && !(operation & LOCK_NB)) {
+		if (NEXT(flock)(fd, operation | LOCK_NB) == 0)
+			return 0;
+		fx_thread_home(me, FX_HOME_CALL);
+	}
+	return NEXT(flock)(fd, operation);
 }
 
 FX_NAME int dup2(int from, int to)

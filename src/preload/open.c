@@ -18,17 +18,17 @@ static int open_at(int dir, const char *path, int flags, mode_t mode)
 }
 
 /* The mode that follows, if one does. */
-#define MODE_OF(flags)                                    \
-	({                                                \
-		mode_t fx_mode = 0;                       \
-		va_list fx_list;                          \
-                                                          \
-		if (__OPEN_NEEDS_MODE(flags)) {           \
-			va_start(fx_list, flags);         \
+#define MODE_OF(flags)                                     \
+	({                                                 \
+		mode_t fx_mode = 0;                        \
+		va_list fx_list;                           \
+                                                           \
+		if (__OPEN_NEEDS_MODE(flags)) {            \
+			va_start(fx_list, flags);          \
 			fx_mode = va_arg(fx_list, mode_t); \
-			va_end(fx_list);                  \
-		}                                         \
-		fx_mode;                                  \
+			va_end(fx_list);                   \
+		}                                          \
+		fx_mode;                                   \
 	})
 
 FX_NAME int open64(const char *path, int flags, ...)
@@ -77,15 +77,22 @@ FX_NAME int __openat_2(int dir, const char *path, int flags)
 
 FX_NAME int fcntl64(int fd, int cmd, ...)
 {
+	struct fx_thread *me;
 	va_list list;
 	long arg;
 
 	va_start(list, cmd);
 	arg = va_arg(list, long);
 	va_end(list);
-	if (cmd != F_SETLKW && cmd != F_OFD_SETLKW)
-		return NEXT(fcntl64)(fd, cmd, arg);
-	FX_CALL(NEXT(fcntl64)(fd, cmd, arg), SYS_fcntl, fd, cmd, arg);
+	if ((cmd == F_SETLKW || cmd == F_OFD_SETLKW) &&
+	    (me = fx_thread_away())) {
+		/* Waited for at home, if it has to be. */
+		if (NEXT(fcntl64)(fd, cmd == F_SETLKW ? F_SETLK : F_OFD_SETLK,
+				  arg) == 0)
+			return 0;
+		fx_thread_home(me, FX_HOME_CALL);
+	}
+	return NEXT(fcntl64)(fd, cmd, arg);
 }
 
 FX_NAME int fcntl(int fd, int cmd, ...) __attribute__((alias("fcntl64")));

@@ -22,16 +22,15 @@ static inline long fx_result(int64_t ret)
  * The body of a name that is one system call: on a carrier by it, at home by
  * the C library.
  */
-#define FX_CALL(next_call, nr, ...)                                        \
-	do {                                                               \
-		struct fx_thread *fx_me = fx_thread_lent();                \
-		int64_t fx_ret;                                            \
-                                                                           \
-		if (!fx_me)                                                \
-			return next_call;                                  \
-		fx_ret = fx_io_args(fx_me, (nr), 0, __VA_ARGS__);          \
-		return fx_ret == FX_IO_PLAIN ? next_call :                 \
-					       fx_result(fx_ret);          \
+#define FX_CALL(next_call, nr, ...)                                           \
+	do {                                                                  \
+		struct fx_thread *fx_me = fx_thread_lent();                   \
+		int64_t fx_ret;                                               \
+                                                                              \
+		if (!fx_me)                                                   \
+			return next_call;                                     \
+		fx_ret = fx_io_args(fx_me, (nr), 0, __VA_ARGS__);             \
+		return fx_ret == FX_IO_PLAIN ? next_call : fx_result(fx_ret); \
 	} while (0)
 
 #endif /* FX_PRELOAD_RESULT_H */

@@ -98,8 +98,8 @@ FX_NAME int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 		    NEXT(pthread_cond_wait)(cond, mutex);
 }
 
-FX_NAME int pthread_cond_clockwait(pthread_cond_t *cond,
-				   pthread_mutex_t *mutex, clockid_t clock,
+FX_NAME int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+				   clockid_t clock,
 				   const struct timespec *until)
 {
 	struct fx_thread *me = waiter();
@@ -112,8 +112,7 @@ FX_NAME int pthread_cond_clockwait(pthread_cond_t *cond,
 	return bad ? bad : fx_cond_wait(me, cond, mutex, &deadline);
 }
 
-FX_NAME int pthread_cond_timedwait(pthread_cond_t *cond,
-				   pthread_mutex_t *mutex,
+FX_NAME int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 				   const struct timespec *until)
 {
 	struct fx_thread *me = waiter();

@@ -77,8 +77,8 @@ static void look(void)
 {
 	fx_lock(&tls.lock);
 	if (!tls.known) {
-		tls.call_destructors = (void (*)(void))dlsym(
-			RTLD_DEFAULT, "__call_tls_dtors");
+		tls.call_destructors =
+			(void (*)(void))dlsym(RTLD_DEFAULT, "__call_tls_dtors");
 		tls.usable = tls.call_destructors != NULL;
 		dl_iterate_phdr(note_module, NULL);
 		fx_store_release(&tls.known, 1u);

@@ -87,8 +87,8 @@ void fx_thread_stay(struct fx_thread *me, enum fx_home_reason reason)
 /* A handler that was left by a jump does not keep it at home. */
 static bool at_work(struct fx_thread *me)
 {
-	if (me->at_work && (uintptr_t)__builtin_frame_address(0) >
-				   me->handler_frame)
+	if (me->at_work &&
+	    (uintptr_t)__builtin_frame_address(0) > me->handler_frame)
 		me->at_work = 0;
 	return me->at_work;
 }

@@ -60,9 +60,9 @@ static bool restarts(unsigned nr, const long args[6])
 		return false;
 	if (desc->call_class != FX_CALL_FD)
 		return true;
-	return !has_timeout((int)args[desc->fd_arg],
-			    desc->flags & FX_CALL_OUT ? SO_SNDTIMEO :
-							SO_RCVTIMEO);
+	return !has_timeout((int)args[desc->fd_arg], desc->flags & FX_CALL_OUT ?
+							     SO_SNDTIMEO :
+							     SO_RCVTIMEO);
 }
 
 void fx_raise_here(struct fx_thread *me, int signal)

@@ -12,8 +12,8 @@
  */
 static struct fx_thread **slot_of(pthread_t thread)
 {
-	uintptr_t offset = (uintptr_t)&fx_task_self -
-			   (uintptr_t)fx_arch_thread_pointer();
+	uintptr_t offset =
+		(uintptr_t)&fx_task_self - (uintptr_t)fx_arch_thread_pointer();
 
 	return (struct fx_thread **)((uintptr_t)thread + offset);
 }

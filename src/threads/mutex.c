@@ -168,8 +168,7 @@ int fx_mutex_unlock(struct fx_thread *me, pthread_mutex_t *m)
 		if (--m->__data.__count)
 			return 0;
 	} else if (type == PTHREAD_MUTEX_ERRORCHECK_NP) {
-		if (m->__data.__owner != me->tid ||
-		    !fx_load_relaxed(word(m)))
+		if (m->__data.__owner != me->tid || !fx_load_relaxed(word(m)))
 			return EPERM;
 	}
 	m->__data.__owner = 0;

@@ -61,8 +61,8 @@ static uint64_t mask_now(const struct fx_thread *me)
 	uint64_t mask = me->mask;
 
 	if (!me->task.carrier)
-		fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, 0,
-				(long)&mask, sizeof(mask), 0, 0);
+		fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, 0, (long)&mask,
+				sizeof(mask), 0, 0);
 	return mask;
 }
 
@@ -113,11 +113,9 @@ static bool waits(void *arg)
 
 static void wait_to_be_taken(struct fx_thread *me)
 {
-	struct fx_lot_wait wait = { .key = me,
-				    .where = "idle",
-				    .tag = 1,
-				    .check = waits,
-				    .arg = me };
+	struct fx_lot_wait wait = {
+		.key = me, .where = "idle", .tag = 1, .check = waits, .arg = me
+	};
 
 	while (fx_load_acquire(&me->taken) == WAITS) {
 		/* A signal of the process that reached it goes home, and on. */

@@ -73,8 +73,8 @@ static void install_once_more(int signal)
 	struct sigaction action;
 	int flags = fx_load_relaxed(&relay.user[signal].flags);
 
-	if (!(flags & (int)SA_RESETHAND) ||
-	    sigaction(signal, NULL, &action) || action.sa_handler != SIG_DFL)
+	if (!(flags & (int)SA_RESETHAND) || sigaction(signal, NULL, &action) ||
+	    action.sa_handler != SIG_DFL)
 		return;
 	action.sa_sigaction = on_signal;
 	action.sa_flags = flags | SA_SIGINFO;
@@ -119,6 +119,24 @@ static void call_handler(struct fx_thread *me, int signal, siginfo_t *info,
 		me->at_work--;
 }
 
+/*
+ * A fault on a carrier: the handler runs at home, like all of them, with what
+ * it is to have blocked; the carrier must not keep that.
+ */
+static void bring_home(struct fx_thread *me, ucontext_t *context)
+{
+	uint64_t during;
+
+	fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)mask_of(context),
+			(long)&during, sizeof(during), 0, 0);
+	during &= ~*mask_of(context);
+	*mask_of(context) = me->mask;
+	me->at_work++;
+	fx_thread_home(me, FX_HOME_SIGNAL);
+	me->at_work--;
+	set_mask(me->mask | during);
+}
+
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
 	struct fx_thread *me = fx_thread_self();
@@ -136,6 +154,8 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 		fx_interrupt_outside(&me->task, FX_PENDING_SIGNAL, 0);
 		return;
 	}
+	if (me && me->task.carrier && !me->inside && !fx_task_busy(&me->task))
+		bring_home(me, context);
 	call_handler(me, signal, info, context);
 }
 
@@ -212,7 +232,8 @@ static int wrap_raw(int signal, struct kernel_action *libc,
 		return bad;
 	*libc = action;
 	action.handler = handler;
-	action.flags |= SA_SIGINFO;
+	/* The carrier goes on with others while this one's frame is at home. */
+	action.flags |= SA_SIGINFO | SA_NODEFER;
 	return raw_action(signal, &action, NULL);
 }
 

@@ -57,11 +57,12 @@ static bool reserve(void)
 
 static bool grow(void)
 {
-	size_t size = CHUNK * slab.stack_size;
 	struct fx_thread *threads;
+	size_t size;
 
 	if ((!slab.base && !reserve()) || slab.nr + CHUNK > MAX_THREADS)
 		return false;
+	size = CHUNK * slab.stack_size;
 	if (mprotect(slab.base + slab.nr * slab.stack_size, size,
 		     PROT_READ | PROT_WRITE))
 		return false;

@@ -51,9 +51,8 @@ int fx_thread_sleep(struct fx_thread *me, clockid_t clock, int flags,
 	}
 	if (left && !(flags & TIMER_ABSTIME)) {
 		now = fx_now_ns();
-		*left = fx_timespec(deadline.at_ns > now ?
-					    deadline.at_ns - now :
-					    0);
+		*left = fx_timespec(
+			deadline.at_ns > now ? deadline.at_ns - now : 0);
 	}
 	return EINTR;
 }

@@ -47,8 +47,7 @@ static inline void fx_deadline_in(struct fx_deadline *deadline, uint64_t ns)
 	uint64_t now = fx_now_ns();
 
 	deadline->clock = FX_CLOCK_MONOTONIC;
-	deadline->at_ns = ns > UINT64_MAX / 2 - now ? UINT64_MAX / 2 :
-						       now + ns;
+	deadline->at_ns = ns > UINT64_MAX / 2 - now ? UINT64_MAX / 2 : now + ns;
 }
 
 #endif /* FX_THREADS_TIME_H */

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of what the kernel keeps of each thread. Credentials are changed in
+ * all threads by the C library, which has to know who calls. Who changes its
+ * own scheduling or namespaces stays on its own kernel thread, where they are
+ * true.
+ */
+#include "preload/result.h"
+
+#include "threads/create.h"
+
+#include <grp.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/fsuid.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* A thread that calls goes home; it stays there if @stay. */
+static void at_home(bool stay)
+{
+	struct fx_thread *me = fx_thread_self();
+
+	if (!me)
+		return;
+	me->worn = true;
+	if (stay)
+		fx_thread_stay(me, FX_HOME_IDENTITY);
+	else
+		fx_thread_home(me, FX_HOME_IDENTITY);
+}
+
+/* The same for another thread, as soon as it notices. */
+static void stay_there(pthread_t thread)
+{
+	struct fx_thread *t;
+
+	if (thread == pthread_self()) {
+		at_home(true);
+		return;
+	}
+	t = fx_thread_of(thread);
+	if (!t)
+		return;
+	t->worn = true;
+	t->stays = FX_HOME_IDENTITY;
+	fx_interrupt(&t->task, FX_PENDING_SIGNAL);
+}
+
+static bool is_me(pid_t pid)
+{
+	return pid == 0 || pid == gettid();
+}
+
+#define HOME_FIRST(result, name, params, args, stay) \
+	FX_NEXT(name);                               \
+	FX_NAME result name params                   \
+	{                                            \
+		at_home(stay);                       \
+		return NEXT(name) args;              \
+	}
+
+HOME_FIRST(int, setuid, (uid_t u), (u), false)
+HOME_FIRST(int, seteuid, (uid_t u), (u), false)
+HOME_FIRST(int, setreuid, (uid_t r, uid_t e), (r, e), false)
+HOME_FIRST(int, setresuid, (uid_t r, uid_t e, uid_t s), (r, e, s), false)
+HOME_FIRST(int, setgid, (gid_t g), (g), false)
+HOME_FIRST(int, setegid, (gid_t g), (g), false)
+HOME_FIRST(int, setregid, (gid_t r, gid_t e), (r, e), false)
+HOME_FIRST(int, setresgid, (gid_t r, gid_t e, gid_t s), (r, e, s), false)
+HOME_FIRST(int, setgroups, (size_t n, const gid_t *g), (n, g), false)
+HOME_FIRST(int, initgroups, (const char *u, gid_t g), (u, g), false)
+HOME_FIRST(int, setfsuid, (uid_t u), (u), true)
+HOME_FIRST(int, setfsgid, (gid_t g), (g), true)
+HOME_FIRST(int, unshare, (int flags), (flags), true)
+HOME_FIRST(int, setns, (int fd, int type), (fd, type), true)
+HOME_FIRST(int, personality, (unsigned long p), (p), true)
+HOME_FIRST(int, nice, (int n), (n), true)
+
+FX_NEXT(sched_setaffinity);
+FX_NEXT(sched_getaffinity);
+FX_NEXT(pthread_setaffinity_np);
+FX_NEXT(sched_setscheduler);
+FX_NEXT(sched_setparam);
+FX_NEXT(pthread_setschedparam);
+FX_NEXT(pthread_setschedprio);
+FX_NEXT(setpriority);
+FX_NEXT(getpriority);
+FX_NEXT(prctl);
+
+FX_NAME int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set)
+{
+	if (is_me(pid))
+		at_home(true);
+	return NEXT(sched_setaffinity)(pid, size, set);
+}
+
+FX_NAME int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	struct fx_thread *me = fx_thread_away();
+
+	if (me && is_me(pid))
+		fx_thread_home(me, FX_HOME_IDENTITY);
+	return NEXT(sched_getaffinity)(pid, size, set);
+}
+
+FX_NAME int pthread_setaffinity_np(pthread_t thread, size_t size,
+				   const cpu_set_t *set)
+{
+	int bad = NEXT(pthread_setaffinity_np)(thread, size, set);
+
+	if (!bad)
+		stay_there(thread);
+	return bad;
+}
+
+FX_NAME int sched_setscheduler(pid_t pid, int policy,
+			       const struct sched_param *param)
+{
+	if (is_me(pid))
+		at_home(policy != SCHED_OTHER);
+	return NEXT(sched_setscheduler)(pid, policy, param);
+}
+
+FX_NAME int sched_setparam(pid_t pid, const struct sched_param *param)
+{
+	if (is_me(pid))
+		at_home(false);
+	return NEXT(sched_setparam)(pid, param);
+}
+
+FX_NAME int pthread_setschedparam(pthread_t thread, int policy,
+				  const struct sched_param *param)
+{
+	int bad = NEXT(pthread_setschedparam)(thread, policy, param);
+
+	if (!bad && policy != SCHED_OTHER)
+		stay_there(thread);
+	return bad;
+}
+
+FX_NAME int pthread_setschedprio(pthread_t thread, int priority)
+{
+	return NEXT(pthread_setschedprio)(thread, priority);
+}
+
+FX_NAME int setpriority(__priority_which_t which, id_t who, int priority)
+{
+	if (which == PRIO_PROCESS && is_me((pid_t)who))
+		at_home(true);
+	return NEXT(setpriority)(which, who, priority);
+}
+
+FX_NAME int getpriority(__priority_which_t which, id_t who)
+{
+	struct fx_thread *me = fx_thread_away();
+
+	if (me && which == PRIO_PROCESS && who == 0)
+		fx_thread_home(me, FX_HOME_IDENTITY);
+	return NEXT(getpriority)(which, who);
+}
+
+/* Of the process, or of its memory: whichever thread asks. */
+static bool is_of_process(int option)
+{
+	switch (option) {
+	case PR_SET_VMA:
+	case PR_SET_DUMPABLE:
+	case PR_GET_DUMPABLE:
+	case PR_SET_PTRACER:
+	case PR_SET_CHILD_SUBREAPER:
+	case PR_GET_CHILD_SUBREAPER:
+	case PR_SET_THP_DISABLE:
+	case PR_GET_THP_DISABLE:
+	case PR_SET_MM:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool changes_thread(int option)
+{
+	switch (option) {
+	case PR_SET_SECCOMP:
+	case PR_SET_NO_NEW_PRIVS:
+	case PR_CAPBSET_DROP:
+	case PR_CAP_AMBIENT:
+	case PR_SET_KEEPCAPS:
+	case PR_SET_SECUREBITS:
+	case PR_SET_TIMERSLACK:
+	case PR_SET_IO_FLUSHER:
+	case PR_SCHED_CORE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+FX_NAME int prctl(int option, ...)
+{
+	struct fx_thread *me = fx_thread_away();
+	unsigned long a[4];
+	va_list list;
+
+	va_start(list, option);
+	for (unsigned i = 0; i < 4; i++)
+		a[i] = va_arg(list, unsigned long);
+	va_end(list);
+	if (me && option == PR_SET_NAME) {
+		char name[16] = "";
+
+		__builtin_strncpy(name, (const char *)a[0], sizeof(name) - 1);
+		errno = pthread_setname_np(me->self, name);
+		return errno ? -1 : 0;
+	}
+	if (me && option == PR_GET_NAME) {
+		errno = pthread_getname_np(me->self, (char *)a[0], 16);
+		return errno ? -1 : 0;
+	}
+	if (me && !is_of_process(option))
+		at_home(changes_thread(option));
+	return NEXT(prctl)(option, a[0], a[1], a[2], a[3]);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names of signals. Handlers are wrapped (threads/relay.h); what reads or
+ * changes the mask, or takes pending signals, happens at home.
+ */
+#include "preload/result.h"
+#include "threads/relay.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+FX_NEXT(sigaction);
+FX_NEXT(pthread_sigmask);
+FX_NEXT(sigpending);
+FX_NEXT(sigwait);
+FX_NEXT(sigwaitinfo);
+FX_NEXT(sigtimedwait);
+FX_NEXT(sigsuspend);
+FX_NEXT(pause);
+FX_NEXT(raise);
+FX_NEXT(kill);
+FX_NEXT(killpg);
+FX_NEXT(sigqueue);
+FX_NEXT(pthread_kill);
+FX_NEXT(pthread_sigqueue);
+FX_NEXT(abort);
+FX_NEXT(sigaltstack);
+
+/* No header declares them for programs of today. */
+sighandler_t bsd_signal(int number, sighandler_t handler);
+int __xpg_sigpause(int signal);
+/* The header gives this name to the one above. */
+int bsd_sigpause(int mask) __asm__("sigpause");
+
+static void go_home(enum fx_home_reason reason)
+{
+	struct fx_thread *me = fx_thread_away();
+
+	if (me)
+		fx_thread_home(me, reason);
+}
+
+/* Handlers ------------------------------------------------------------------ */
+
+FX_NAME int sigaction(int signal, const struct sigaction *action,
+		      struct sigaction *old)
+{
+	if (!fx_load_relaxed(&fx_threads_running))
+		return NEXT(sigaction)(signal, action, old);
+	return fx_relay_action(signal, action, old);
+}
+
+static sighandler_t set_handler(int signal, sighandler_t handler, int flags,
+				bool block)
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
+	struct sigaction old;
+
+	if (handler == SIG_ERR) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
+	if (block)
+		sigaddset(&action.sa_mask, signal);
+	return sigaction(signal, &action, &old) ? SIG_ERR : old.sa_handler;
+}
+
+/* siginterrupt(3) makes signal(2) install handlers that interrupt. */
+static uint64_t interrupting;
+
+FX_NAME sighandler_t signal(int signal, sighandler_t handler)
+{
+	bool rigid = signal > 0 && signal < 65 &&
+		     fx_load_relaxed(&interrupting) >> (signal - 1) & 1;
+
+	return set_handler(signal, handler, rigid ? 0 : SA_RESTART, true);
+}
+
+FX_NAME sighandler_t ssignal(int number, sighandler_t handler)
+{
+	return signal(number, handler);
+}
+
+FX_NAME sighandler_t bsd_signal(int number, sighandler_t handler)
+{
+	return signal(number, handler);
+}
+
+FX_NAME sighandler_t __sysv_signal(int signal, sighandler_t handler)
+{
+	return set_handler(signal, handler, (int)SA_RESETHAND | SA_NODEFER,
+			   false);
+}
+
+FX_NAME sighandler_t sysv_signal(int signal, sighandler_t handler)
+	__attribute__((alias("__sysv_signal")));
+
+FX_NAME int sigignore(int signal)
+{
+	struct sigaction action = { .sa_handler = SIG_IGN };
+
+	return sigaction(signal, &action, NULL);
+}
+
+FX_NAME int siginterrupt(int signal, int yes)
+{
+	struct sigaction action;
+	uint64_t bit, old = fx_load_relaxed(&interrupting);
+
+	if (sigaction(signal, NULL, &action))
+		return -1;
+	bit = 1ull << (signal - 1);
+	while (!fx_cas(&interrupting, &old, yes ? old | bit : old & ~bit))
+		;
+	if (yes)
+		action.sa_flags &= ~SA_RESTART;
+	else
+		action.sa_flags |= SA_RESTART;
+	return sigaction(signal, &action, NULL);
+}
+
+/* Masks -------------------------------------------------------------------- */
+
+/* What @how and @set make of it. */
+static uint64_t changed(uint64_t mask, int how, const sigset_t *set)
+{
+	uint64_t word = *(const uint64_t *)set;
+
+	switch (how) {
+	case SIG_BLOCK:
+		return mask | word;
+	case SIG_UNBLOCK:
+		return mask & ~word;
+	default:
+		return word;
+	}
+}
+
+FX_NAME int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	/* The C library's own and those that cannot be blocked. */
+	const uint64_t never = 3ull << 31 | 1ull << (SIGKILL - 1) |
+			       1ull << (SIGSTOP - 1);
+	struct fx_thread *me = fx_thread_away();
+
+	if (me &&
+	    (!set ||
+	     ((how == SIG_BLOCK || how == SIG_UNBLOCK || how == SIG_SETMASK) &&
+	      ((changed(me->mask, how, set) ^ me->mask) & ~never) == 0))) {
+		if (old) {
+			memset(old, 0, sizeof(*old));
+			*(uint64_t *)old = me->mask;
+		}
+		return 0;
+	}
+	if (me)
+		fx_thread_home(me, FX_HOME_MASK);
+	return NEXT(pthread_sigmask)(how, set, old);
+}
+
+FX_NAME int sigprocmask(int how, const sigset_t *set, sigset_t *old)
+{
+	int bad = pthread_sigmask(how, set, old);
+
+	if (bad)
+		errno = bad;
+	return bad ? -1 : 0;
+}
+
+static int change_one(int how, int signal)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	if (sigaddset(&set, signal))
+		return -1;
+	return sigprocmask(how, &set, NULL);
+}
+
+FX_NAME int sighold(int signal)
+{
+	return change_one(SIG_BLOCK, signal);
+}
+
+FX_NAME int sigrelse(int signal)
+{
+	return change_one(SIG_UNBLOCK, signal);
+}
+
+FX_NAME sighandler_t sigset(int signal, sighandler_t handler)
+{
+	struct sigaction old;
+	sigset_t set, before;
+
+	sigemptyset(&set);
+	if (sigaddset(&set, signal))
+		return SIG_ERR;
+	if (handler == SIG_HOLD) {
+		if (sigprocmask(SIG_BLOCK, &set, &before) ||
+		    sigaction(signal, NULL, &old))
+			return SIG_ERR;
+		return sigismember(&before, signal) ? SIG_HOLD : old.sa_handler;
+	}
+	old.sa_handler = set_handler(signal, handler, 0, false);
+	if (old.sa_handler == SIG_ERR ||
+	    sigprocmask(SIG_UNBLOCK, &set, &before))
+		return SIG_ERR;
+	return sigismember(&before, signal) ? SIG_HOLD : old.sa_handler;
+}
+
+/* The first 32 signals, as 4.2BSD had them. */
+static int bsd_mask(int how, int mask, bool set)
+{
+	sigset_t new, old;
+
+	memset(&new, 0, sizeof(new));
+	*(uint64_t *)&new = (uint32_t)mask;
+	if (sigprocmask(how, set ? &new : NULL, &old))
+		return -1;
+	return (int)*(uint64_t *)&old;
+}
+
+FX_NAME int sigblock(int mask)
+{
+	return bsd_mask(SIG_BLOCK, mask, true);
+}
+
+FX_NAME int sigsetmask(int mask)
+{
+	return bsd_mask(SIG_SETMASK, mask, true);
+}
+
+FX_NAME int siggetmask(void)
+{
+	return bsd_mask(SIG_BLOCK, 0, false);
+}
+
+/* Taking signals ----------------------------------------------------------- */
+
+FX_NAME int sigpending(sigset_t *set)
+{
+	go_home(FX_HOME_MASK);
+	return NEXT(sigpending)(set);
+}
+
+FX_NAME int sigwait(const sigset_t *set, int *signal)
+{
+	go_home(FX_HOME_MASK);
+	return NEXT(sigwait)(set, signal);
+}
+
+FX_NAME int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+	go_home(FX_HOME_MASK);
+	return NEXT(sigwaitinfo)(set, info);
+}
+
+FX_NAME int sigtimedwait(const sigset_t *set, siginfo_t *info,
+			 const struct timespec *timeout)
+{
+	go_home(FX_HOME_MASK);
+	return NEXT(sigtimedwait)(set, info, timeout);
+}
+
+FX_NAME int sigsuspend(const sigset_t *set)
+{
+	go_home(FX_HOME_MASK);
+	return NEXT(sigsuspend)(set);
+}
+
+FX_NAME int __xpg_sigpause(int signal)
+{
+	sigset_t set;
+
+	if (sigprocmask(SIG_BLOCK, NULL, &set) || sigdelset(&set, signal))
+		return -1;
+	return sigsuspend(&set);
+}
+
+/* The old one takes a mask. */
+FX_NAME int bsd_sigpause(int mask)
+{
+	sigset_t set;
+
+	memset(&set, 0, sizeof(set));
+	*(uint64_t *)&set = (uint32_t)mask;
+	return sigsuspend(&set);
+}
+
+FX_NAME int pause(void)
+{
+	go_home(FX_HOME_MASK);
+	return NEXT(pause)();
+}
+
+/* Sending: what the caller sends itself arrives before it goes on. ------------ */
+
+FX_NAME int raise(int signal)
+{
+	go_home(FX_HOME_SIGNAL);
+	return NEXT(raise)(signal);
+}
+
+FX_NAME void abort(void)
+{
+	go_home(FX_HOME_SIGNAL);
+	NEXT(abort)();
+	__builtin_unreachable();
+}
+
+FX_NAME int kill(pid_t pid, int signal)
+{
+	if (signal && (pid <= 0 || pid == getpid()))
+		go_home(FX_HOME_SIGNAL);
+	return NEXT(kill)(pid, signal);
+}
+
+FX_NAME int killpg(pid_t group, int signal)
+{
+	go_home(FX_HOME_SIGNAL);
+	return NEXT(killpg)(group, signal);
+}
+
+FX_NAME int sigqueue(pid_t pid, int signal, const union sigval value)
+{
+	if (pid == getpid())
+		go_home(FX_HOME_SIGNAL);
+	return NEXT(sigqueue)(pid, signal, value);
+}
+
+FX_NAME int pthread_kill(pthread_t thread, int signal)
+{
+	if (thread == pthread_self())
+		go_home(FX_HOME_SIGNAL);
+	return NEXT(pthread_kill)(thread, signal);
+}
+
+FX_NAME int pthread_sigqueue(pthread_t thread, int signal,
+			     const union sigval value)
+{
+	if (thread == pthread_self())
+		go_home(FX_HOME_SIGNAL);
+	return NEXT(pthread_sigqueue)(thread, signal, value);
+}
+
+/* The stack would be the carrier's. */
+FX_NAME int sigaltstack(const stack_t *stack, stack_t *old)
+{
+	struct fx_thread *me = fx_thread_self();
+
+	if (me && stack && !(stack->ss_flags & SS_DISABLE))
+		fx_thread_stay(me, FX_HOME_STACK);
+	else
+		go_home(FX_HOME_STACK);
+	return NEXT(sigaltstack)(stack, old);
+}
