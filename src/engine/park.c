@@ -284,6 +284,8 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 	}
 	fresh = !(rec->flags & FX_FD_BLOCKING);
 	if (nonblocking(rec, fd) && call->nr != SYS_connect) {
+		/* Nothing is watched: only the next try will tell. */
+		rec->flags &= (uint16_t)~FX_FD_TRIED(dir);
 		if (call->ret <= 0)
 			call->ret = -EAGAIN;
 		out = FX_PARK_FAILED;
