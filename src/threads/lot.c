@@ -123,9 +123,9 @@ unsigned fx_lot_wake(const void *key, unsigned nr, uint32_t tags,
 	struct bucket *b = bucket_of(key);
 	struct woken list[BATCH];
 	unsigned done = 0, n, i;
-	bool left = true;
+	bool left;
 
-	while (done < nr && left) {
+	do {
 		unsigned want = nr - done < BATCH ? nr - done : BATCH;
 
 		fx_lock(&b->lock);
@@ -136,7 +136,7 @@ unsigned fx_lot_wake(const void *key, unsigned nr, uint32_t tags,
 		for (i = 0; i < n; i++)
 			done += fx_wake(list[i].task, list[i].ticket,
 					FX_WOKEN_VALUE);
-	}
+	} while (done < nr && left);
 	return done;
 }
 

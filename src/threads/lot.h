@@ -51,6 +51,7 @@ enum fx_reason fx_lot_wait(struct fx_thread *me,
 
 /**
  * fx_lot_wake - wake up to @nr waiters of an address, the oldest first
+ * @nr: may be 0: only @last is called
  * @tags: bits; those that have none of them are passed over
  * @last: called under the lock when it is known who is left, with whether
  *        any waiter remains; or NULL

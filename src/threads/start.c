@@ -9,6 +9,8 @@
 #include "threads/lot.h"
 #include "threads/mutex.h"
 #include "threads/relay.h"
+#include "threads/rwlock.h"
+#include "threads/sem.h"
 #include "threads/thread.h"
 
 #include <errno.h>
@@ -63,7 +65,8 @@ static int begin(void)
 
 	if (has_shadow_stack())
 		return -ENOTSUP;
-	if (!fx_mutex_understood() || !fx_cond_understood())
+	if (!fx_mutex_understood() || !fx_cond_understood() ||
+	    !fx_sem_understood() || !fx_rwlock_understood())
 		return -ENOSYS;
 	if (!fx_thread_known())
 		return -ENOMEM;

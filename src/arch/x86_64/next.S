@@ -67,6 +67,6 @@ fx_next_first:
 	.cfi_endproc
 	.size	fx_next_first, . - fx_next_first
 
-#include "names.inc"
+#include "arch/names.inc"
 
 	.section .note.GNU-stack, "", @progbits
