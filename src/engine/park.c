@@ -252,6 +252,14 @@ static enum fx_parked cannot_wait(struct fx_fdrec *rec,
 	return FX_PARK_THREAD; /* ENOSPC, ENOMEM, ELOOP: no room in the set */
 }
 
+/* What was done before counts more. */
+static enum fx_parked fail(struct flexsc_entry *call, int64_t ret)
+{
+	if (call->ret <= 0)
+		call->ret = ret;
+	return FX_PARK_FAILED;
+}
+
 enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 {
 	struct flexsc_entry *call = fx_set_entry(park->set, index);
@@ -272,9 +280,7 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 	/* Pairs with the cancel, which marks first and looks here second. */
 	if (fx_set_cancel_wanted(park->set, index) ||
 	    closed_after(rec, beside(park, index)->posted)) {
-		if (call->ret <= 0)
-			call->ret = -ECANCELED;
-		out = FX_PARK_FAILED;
+		out = fail(call, -ECANCELED);
 		goto done;
 	}
 	turn = fx_park_turn(park, index);
@@ -286,9 +292,7 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 	if (nonblocking(rec, fd) && call->nr != SYS_connect) {
 		/* Nothing is watched: only the next try will tell. */
 		rec->flags &= (uint16_t)~FX_FD_TRIED(dir);
-		if (call->ret <= 0)
-			call->ret = -EAGAIN;
-		out = FX_PARK_FAILED;
+		out = fail(call, -EAGAIN);
 		goto done;
 	}
 	bad = watch(park, rec, fd, dir);
