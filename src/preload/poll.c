@@ -128,20 +128,18 @@ FX_NAME int pselect(int nr, fd_set *in, fd_set *out, fd_set *except,
 		       (int)fx_result(ret);
 }
 
-/* Return: as the call, or FX_IO_PLAIN. */
+/* Return: as the call, or FX_IO_PLAIN: at home. */
 static int64_t wait_on(struct fx_thread *me, int fd, struct epoll_event *events,
 		       int nr, uint64_t timeout_ns)
 {
-	struct fx_deadline deadline;
-	bool limited = timeout_ns && timeout_ns != FX_NEVER;
 	int64_t ret;
 
-	if (limited)
-		fx_deadline_in(&deadline, timeout_ns);
-	ret = fx_io(me, SYS_epoll_wait, 0, limited ? &deadline : NULL,
-		    (const long[6]){ fd, (long)events, nr,
-				     timeout_ns ? -1 : 0 });
-	return ret == -ETIMEDOUT ? 0 : ret;
+	fx_thread_cancel_point(me);
+	ret = fx_arch_syscall(SYS_epoll_wait, fd, (long)events, nr, 0, 0, 0);
+	if (ret || !timeout_ns)
+		return ret;
+	fx_thread_home(me, FX_HOME_CALL);
+	return FX_IO_PLAIN;
 }
 
 FX_NAME int epoll_wait(int fd, struct epoll_event *events, int nr,
