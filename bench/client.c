@@ -54,7 +54,7 @@ static int connect_one(const struct client_job *job)
 {
 	struct sockaddr_in address = {
 		.sin_family = AF_INET,
-		.sin_port = htons(job->port),
+		.sin_port = htons(job->server.port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
 	struct linger no_wait = { .l_onoff = 1 };
@@ -196,10 +196,14 @@ static int tell(struct client *c)
 {
 	struct client_says says = {
 		.nr_answers = c->nr_answers,
+		.ns = now_ns(),
 		.p50_us = latency_us(&c->latency, 0.5),
 		.p99_us = latency_us(&c->latency, 0.99),
 	};
 
+	if (c->job->server.pid &&
+	    !server_clocks(&c->job->server, &says.cpu_ns, &says.app_ns))
+		return -ESRCH;
 	memset(&c->latency, 0, sizeof(c->latency));
 	return write(c->job->report, &says, sizeof(says)) < 0 ? -errno : 0;
 }

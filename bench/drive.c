@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One run of the client against a server, with the server's clocks read when
- * the client says that its warm-up is over, and at its end.
+ * One run of the client against a server, from the end of its warm-up on.
  */
 #include "bench/server.h"
 
@@ -12,19 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-struct moment {
-	struct client_says says;
-	uint64_t ns;
-	double cpu_ns, app_ns;
-};
-
-static bool next_moment(int report, const struct server *s, struct moment *m)
+static bool next(int report, struct client_says *says)
 {
-	if (read(report, &m->says, sizeof(m->says)) != sizeof(m->says) ||
-	    !server_clocks(s, &m->cpu_ns, &m->app_ns))
-		return false;
-	m->ns = now_ns();
-	return true;
+	return read(report, says, sizeof(*says)) == sizeof(*says);
 }
 
 static pid_t start_client(const struct client_job *job)
@@ -43,10 +32,9 @@ static pid_t start_client(const struct client_job *job)
 	return pid;
 }
 
-bool drive_run(const struct server *s, struct client_job *job,
-	       struct drive *result)
+bool drive_run(struct client_job *job, struct drive *result)
 {
-	struct moment a, b;
+	struct client_says a, b;
 	int report[2];
 	pid_t client;
 	bool good;
@@ -57,17 +45,17 @@ bool drive_run(const struct server *s, struct client_job *job,
 	job->report = report[1];
 	client = start_client(job);
 	close(report[1]);
-	good = next_moment(report[0], s, &a) && next_moment(report[0], s, &b) &&
-	       b.says.nr_answers > a.says.nr_answers;
+	good = next(report[0], &a) && next(report[0], &b) &&
+	       b.nr_answers > a.nr_answers;
 	process_stop(client);
 	close(report[0]);
 	if (!good)
 		return false;
-	nr = (double)(b.says.nr_answers - a.says.nr_answers);
+	nr = (double)(b.nr_answers - a.nr_answers);
 	result->cpu_us = (b.cpu_ns - a.cpu_ns) / nr / 1000;
 	result->app_us = (b.app_ns - a.app_ns) / nr / 1000;
 	result->rate = nr * 1e9 / (double)(b.ns - a.ns);
-	result->p50_us = b.says.p50_us;
-	result->p99_us = b.says.p99_us;
+	result->p50_us = b.p50_us;
+	result->p99_us = b.p99_us;
 	return true;
 }

@@ -25,7 +25,7 @@ int client_main(int argc, char **argv)
 	job.message_size = (size_t)snprintf(
 		message, sizeof(message),
 		"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", argv[4]);
-	job.port = (uint16_t)atoi(argv[0]);
+	job.server.port = (uint16_t)atoi(argv[0]);
 	job.nr_connections = (unsigned int)atoi(argv[1]);
 	job.rate = atof(argv[2]);
 	seconds = atof(argv[3]);
@@ -38,8 +38,8 @@ int client_main(int argc, char **argv)
 		return 1;
 	}
 	workload_say("requests", (double)end.nr_answers);
-	workload_say("rate",
-		     (double)(end.nr_answers - warm.nr_answers) / seconds);
+	workload_say("rate", (double)(end.nr_answers - warm.nr_answers) * 1e9 /
+				     (double)(end.ns - warm.ns));
 	workload_say("p50_us", end.p50_us);
 	workload_say("p99_us", end.p99_us);
 	return 0;

@@ -51,8 +51,8 @@ static double run_once(void *arg)
 
 	if (server_start(&server, c->service, c->engine))
 		return NAN;
-	job.port = server.port;
-	good = drive_run(&server, &job, &result);
+	job.server = server;
+	good = drive_run(&job, &result);
 	process_stop(server.pid);
 	if (!good)
 		return NAN;

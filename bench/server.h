@@ -47,6 +47,7 @@ void process_stop(pid_t pid);
 
 /**
  * struct client_job - connections with at most one message under way each
+ * @server:  whose clocks the reports hold; pid 0: nobody's
  * @message: what each of them sends again and again
  * @rate:    messages a second over all of them; 0: as many as are answered
  * @report:  pipe; gets a struct client_says when the warm-up is over, and
@@ -56,7 +57,7 @@ void process_stop(pid_t pid);
  * stalls is not excused by a client that waits for it.
  */
 struct client_job {
-	uint16_t port;
+	struct server server;
 	unsigned int nr_connections;
 	const char *message;
 	size_t message_size;
@@ -65,9 +66,13 @@ struct client_job {
 	int report;
 };
 
-/* Answers so far; latencies since the last report. */
+/*
+ * Answers so far, latencies since the last report, and the clocks, read at the
+ * same moment: whoever reads the report may have to wait for a processor.
+ */
 struct client_says {
-	uint64_t nr_answers;
+	uint64_t nr_answers, ns;
+	double cpu_ns, app_ns;
 	double p50_us, p99_us;
 };
 
@@ -86,7 +91,6 @@ struct drive {
  * Runs @job (its pipe is made here) in a process of its own on the other
  * processor. Return: true if there were answers.
  */
-bool drive_run(const struct server *s, struct client_job *job,
-	       struct drive *result);
+bool drive_run(struct client_job *job, struct drive *result);
 
 #endif /* BENCH_SERVER_H */

@@ -59,11 +59,9 @@ static double run_once(void *arg)
 		return NAN;
 	good = child_says(&child, name, &port) && strcmp(name, "port") == 0;
 	if (good) {
-		struct server server = { .pid = child.pid,
-					 .port = (uint16_t)port };
-
-		job.port = server.port;
-		good = drive_run(&server, &job, &result);
+		job.server = (struct server){ .pid = child.pid,
+					      .port = (uint16_t)port };
+		good = drive_run(&job, &result);
 	}
 	child_stop(&child, true);
 	if (!good)
