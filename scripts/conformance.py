@@ -37,6 +37,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LONGEST = 100.0  # seconds that a test may take
 AGAIN = 3  # times that a test which did worse is tried alone, each way
+MANY = 20  # of those: try three at once
 ORDER = {"PASS": 0, "UNTESTED": 1, "UNSUPPORTED": 1, "UNRESOLVED": 2, "FAIL": 3}
 WORST = 4  # crashed, timed out
 
@@ -144,11 +145,17 @@ def run_all(suite, results, library, args):
                 print(f"{done} of {len(results)}", flush=True)
     if show:
         print("\r", end="")
-    for result in results:
-        if result.kind() in ("regression", "unsteady"):
-            for _ in range(AGAIN):
-                try_natively(suite, result)
-                try_ours(suite, result, library)
+    # Alone is surest; of many failures few come from company.
+    again = [result for result in results if result.kind() in ("regression", "unsteady")]
+    with concurrent.futures.ThreadPoolExecutor(3 if len(again) > MANY else 1) as pool:
+        for future in [pool.submit(run_again, suite, result, library) for result in again]:
+            future.result()
+
+
+def run_again(suite, result, library):
+    for _ in range(AGAIN):
+        try_natively(suite, result)
+        try_ours(suite, result, library)
 
 
 # Telling ------------------------------------------------------------------------------
