@@ -15,7 +15,6 @@ void fx_task_attach(struct fx_task *task, void *parking_stack)
 	task->carrier = NULL;
 	task->heap = NULL;
 	fx_store_relaxed(&task->mask, 0u);
-	fx_store_relaxed(&task->pending, 0u);
 	/* What was told of the one before has another number. */
 	fx_store_relaxed(&task->state, (word & FX_TICKET_MASK) + FX_TICKET_ONE +
 					       FX_TASK_RUNNING);

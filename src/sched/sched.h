@@ -87,8 +87,9 @@ void fx_sched_counters(uint32_t queue, struct fx_queue_counters *counters);
 
 /**
  * fx_task_attach - the calling thread becomes a task, at home
- * @task: zeroed memory, or one that was detached; 64-byte aligned, never to be
- *        used for anything but tasks again (see sched/task.h)
+ * @task: zeroed memory, or one that was detached, without pending bits but
+ *        those that fx_interrupt() has set for this life; 64-byte aligned,
+ *        never to be used for anything but tasks again (see sched/task.h)
  * @parking_stack: upper end of a stack for signals that reach the kernel
  *        thread while it is lent; NULL if it never is
  */

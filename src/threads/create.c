@@ -5,6 +5,7 @@
 #include "arch/arch.h"
 #include "base/clock.h"
 #include "base/futex.h"
+#include "threads/alive.h"
 #include "threads/recycle.h"
 #include "threads/start.h"
 
@@ -57,6 +58,8 @@ static void end(void *arg)
 	if (fx_thread_gone(me))
 		pthread_detach(pthread_self());
 	fx_fetch_add(&fx_thread_counters.ended, 1ull);
+	if (me->counted)
+		fx_alive_leave(me, true);
 	noted = fx_load_relaxed(&me->task.pending) & FX_PENDING_SIGNAL;
 	if (noted)
 		fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK,
@@ -159,6 +162,8 @@ int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
 	t->start = start;
 	t->arg = arg;
 	fx_fetch_add(&fx_thread_counters.created, 1ull);
+	t->counted = true;
+	fx_alive_add();
 	if (fx_recycle_take(me, out, t)) {
 		fx_thread_free(t);
 		return 0;
@@ -167,7 +172,9 @@ int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
 	t->pinned = t->masked = me->task.carrier != NULL;
 	t->first_mask = me->mask;
 	bad = pthread_create(out, attr ? &copy : NULL, thread_main, t);
-	if (!bad)
+	if (bad)
+		fx_alive_undo();
+	else
 		publish(t, *out);
 	fx_thread_leave(me);
 	if (bad)

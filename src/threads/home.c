@@ -121,37 +121,3 @@ void fx_thread_attend(struct fx_thread *me, bool cancel)
 		pthread_testcancel();
 	}
 }
-
-static pthread_key_t foreign_key;
-
-static void forget_foreign(void *thread)
-{
-	struct fx_thread *me = thread;
-
-	fx_task_detach(&me->task);
-	fx_thread_free(me);
-}
-
-static void make_key(void)
-{
-	pthread_key_create(&foreign_key, forget_foreign);
-}
-
-struct fx_thread *fx_thread_known_slow(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct fx_thread *me = fx_thread_new();
-
-	if (!me)
-		return NULL;
-	pthread_once(&once, make_key);
-	me->self = pthread_self();
-	me->tid = (pid_t)fx_arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
-	me->stays = me->tid == fx_arch_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) ?
-			    FX_HOME_MAIN :
-			    FX_HOME_FOREIGN;
-	me->mask = kernel_mask();
-	fx_task_attach(&me->task, NULL);
-	pthread_setspecific(foreign_key, me);
-	return me;
-}

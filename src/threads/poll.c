@@ -5,7 +5,6 @@
  */
 #include "threads/poll.h"
 
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 
 #include "arch/arch.h"
 #include "base/futex.h"
+#include "threads/alive.h"
 #include "threads/create.h"
 #include "threads/fresh.h"
 #include "threads/lot.h"
@@ -96,6 +97,7 @@ bool fx_recycle_take(struct fx_thread *me, pthread_t *out,
 		t->start = like->start;
 		t->arg = like->arg;
 		t->life = like->life;
+		t->counted = true;
 		*out = t->self;
 		fx_fetch_add(&fx_thread_counters.recycled, 1ull);
 		tell(t, TAKEN);
@@ -137,6 +139,8 @@ bool fx_recycle(struct fx_thread *me, void *result)
 		return false;
 	me->result = result;
 	me->taken = WAITS;
+	me->counted = false;
+	fx_alive_leave(me, false);
 	fx_thread_enter(me);
 	fx_thread_ended(me);
 	fx_thread_leave(me);

@@ -102,6 +102,7 @@ struct fx_thread *fx_thread_new(void)
 	       offsetof(struct fx_thread, index) -
 		       offsetof(struct fx_thread, self));
 	t->next = NULL;
+	fx_store_relaxed(&t->task.pending, 0u);
 	return t;
 }
 

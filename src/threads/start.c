@@ -5,6 +5,7 @@
 #include "arch/arch.h"
 #include "base/futex.h"
 #include "engine/interrupt.h"
+#include "threads/alive.h"
 #include "threads/cond.h"
 #include "threads/lot.h"
 #include "threads/mutex.h"
@@ -125,6 +126,7 @@ void fx_threads_never(void)
 void fx_threads_after_fork(void)
 {
 	lock.word = 0;
+	fx_alive_after_fork();
 	if (state != RUNNING)
 		return;
 	fx_slab_after_fork();

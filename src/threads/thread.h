@@ -73,6 +73,7 @@ struct fx_thread {
 	uint32_t life; /* under the bucket's lock: enum fx_life */
 	uint32_t published; /* futex: see threads/create.c */
 	size_t stack_size; /* I: as asked for */
+	bool counted; /* creator, then T: see threads/alive.h */
 	bool worn; /* T: changed in a way that a new thread would see */
 	uint32_t taken; /* A: while idle: enum fx_taken */
 
@@ -167,10 +168,8 @@ static inline void fx_thread_leave(struct fx_thread *me)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	fx_store_relaxed(&me->inside, me->inside - 1);
-	if (fx_unlikely(fx_load_relaxed(&me->task.pending) &
-			FX_PENDING_SIGNAL) &&
-	    !me->inside)
-		fx_thread_attend(me, false);
+	if (fx_unlikely(fx_load_relaxed(&me->task.pending)) && !me->inside)
+		fx_thread_attend(me, me->cancel_async);
 }
 
 /* Is the thread to end at its next cancelation point? */
@@ -193,7 +192,8 @@ static inline uint32_t fx_thread_listens(const struct fx_thread *me,
 					 bool cancel)
 {
 	return FX_PENDING_SIGNAL |
-	       (cancel && !me->cancel_disabled && !me->exiting ?
+	       ((cancel || me->cancel_async) && !me->cancel_disabled &&
+				!me->exiting ?
 			FX_PENDING_CANCEL :
 			0);
 }
