@@ -4,6 +4,7 @@
  * changes the mask, or takes pending signals, happens at home.
  */
 #include "preload/result.h"
+#include "threads/create.h"
 #include "threads/relay.h"
 
 #include <signal.h>
@@ -335,6 +336,8 @@ FX_NAME int pthread_kill(pthread_t thread, int signal)
 {
 	if (thread == pthread_self())
 		go_home(FX_HOME_SIGNAL);
+	else if (signal)
+		fx_thread_wear(thread);
 	return NEXT(pthread_kill)(thread, signal);
 }
 
@@ -343,6 +346,8 @@ FX_NAME int pthread_sigqueue(pthread_t thread, int signal,
 {
 	if (thread == pthread_self())
 		go_home(FX_HOME_SIGNAL);
+	else
+		fx_thread_wear(thread);
 	return NEXT(pthread_sigqueue)(thread, signal, value);
 }
 

@@ -41,8 +41,12 @@ int fx_thread_join(pthread_t thread, void **result,
 int fx_thread_tryjoin(pthread_t thread, void **result);
 int fx_thread_detach(pthread_t thread);
 
-/* It ended and is kept: wake who joins it. */
-void fx_thread_ended(struct fx_thread *me);
+/**
+ * fx_thread_ended - it is kept: wake who joins it
+ *
+ * Return: whether it was detached before: then nobody will.
+ */
+bool fx_thread_ended(struct fx_thread *me);
 
 /**
  * fx_thread_gone - take the record away
@@ -50,6 +54,12 @@ void fx_thread_ended(struct fx_thread *me);
  * Return: whether it was detached: then the C library has to be told.
  */
 bool fx_thread_gone(struct fx_thread *me);
+
+/*
+ * A signal is on its way to this thread. It may arrive late at the kernel
+ * thread, which then must not be another thread's.
+ */
+void fx_thread_wear(pthread_t thread);
 
 /* As pthread_cancel(3). */
 int fx_thread_cancel(pthread_t thread);

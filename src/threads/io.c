@@ -95,7 +95,7 @@ static bool no_signal(unsigned nr, const long args[6])
 static void raise_of(struct fx_thread *me, unsigned nr, const long args[6],
 		     int64_t ret)
 {
-	if (!fx_call_may_signal(nr))
+	if (!fx_call_signals[nr])
 		return;
 	if (ret == -EPIPE && !no_signal(nr, args))
 		fx_raise_here(me, SIGPIPE);

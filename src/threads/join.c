@@ -181,17 +181,30 @@ int fx_thread_detach(pthread_t thread)
 	return 0;
 }
 
+struct ending {
+	struct fx_thread *me;
+	bool marked, detached;
+};
+
+/* Once: the next time it may be another thread's life already. */
 static void mark_ended(void *arg, bool left)
 {
-	struct fx_thread *me = arg;
+	struct ending *e = arg;
 
 	(void)left;
-	me->life |= FX_LIFE_ENDED;
+	if (e->marked)
+		return;
+	e->marked = true;
+	e->detached = e->me->life & FX_LIFE_DETACHED;
+	e->me->life |= FX_LIFE_ENDED;
 }
 
-void fx_thread_ended(struct fx_thread *me)
+bool fx_thread_ended(struct fx_thread *me)
 {
-	fx_lot_wake((void *)me->self, UINT32_MAX, FX_LOT_ANY, mark_ended, me);
+	struct ending e = { .me = me };
+
+	fx_lot_wake((void *)me->self, UINT32_MAX, FX_LOT_ANY, mark_ended, &e);
+	return e.detached;
 }
 
 static void take_away(void *arg, bool left)
@@ -206,6 +219,27 @@ bool fx_thread_gone(struct fx_thread *me)
 	fx_lot_wake((void *)me->self, UINT32_MAX, FX_LOT_ANY, take_away,
 		    &me->task);
 	return me->life & FX_LIFE_DETACHED;
+}
+
+static void wear_locked(void *arg)
+{
+	struct change *c = arg;
+
+	c->t = fx_thread_of(c->thread);
+	if (c->t)
+		c->t->worn = true;
+}
+
+void fx_thread_wear(pthread_t thread)
+{
+	struct change c = { .thread = thread };
+	struct fx_thread *me = fx_thread_known();
+
+	if (me)
+		fx_thread_enter(me);
+	fx_lot_locked((void *)thread, wear_locked, &c);
+	if (me)
+		fx_thread_leave(me);
 }
 
 static void interrupt_locked(void *arg)

@@ -142,9 +142,8 @@ bool fx_recycle(struct fx_thread *me, void *result)
 	me->counted = false;
 	fx_alive_leave(me, false);
 	fx_thread_enter(me);
-	fx_thread_ended(me);
+	detached = fx_thread_ended(me);
 	fx_thread_leave(me);
-	detached = me->life & FX_LIFE_DETACHED;
 	if (detached)
 		fx_recycle_put(me);
 	wait_to_be_taken(me);

@@ -98,11 +98,11 @@ struct fx_thread *fx_thread_new(void)
 	if (!t)
 		return NULL;
 	/* The task goes on counting its tickets. */
+	fx_store_relaxed(&t->task.pending, 0u);
 	memset((char *)t + offsetof(struct fx_thread, self), 0,
 	       offsetof(struct fx_thread, index) -
 		       offsetof(struct fx_thread, self));
 	t->next = NULL;
-	fx_store_relaxed(&t->task.pending, 0u);
 	return t;
 }
 

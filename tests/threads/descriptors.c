@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* More threads than syscall threads wait for descriptors, in every way. */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NR 40
+#define ROUNDS 50
+
+static int end[NR][2];
+static int wrong;
+
+static int by_poll(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 10000) == 1 && p.revents & POLLIN;
+}
+
+static int by_select(int fd)
+{
+	struct timeval limit = { 10, 0 };
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	return select(fd + 1, &set, NULL, NULL, &limit) == 1 &&
+	       FD_ISSET(fd, &set);
+}
+
+static int by_epoll(int fd)
+{
+	int set = epoll_create1(EPOLL_CLOEXEC), good;
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
+	good = epoll_wait(set, &event, 1, 10000) == 1 && event.data.fd == fd;
+	close(set);
+	return good;
+}
+
+static void *echo(void *arg)
+{
+	int fd = end[(long)arg][0];
+	char c;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		int good = 1;
+
+		switch (((long)arg + i) % 4) {
+		case 0:
+			good = by_poll(fd);
+			break;
+		case 1:
+			good = by_select(fd);
+			break;
+		case 2:
+			good = by_epoll(fd);
+			break;
+		default:
+			break;
+		}
+		if (!good || read(fd, &c, 1) != 1 || write(fd, &c, 1) != 1)
+			__atomic_fetch_add(&wrong, 1, __ATOMIC_SEQ_CST);
+	}
+	return NULL;
+}
+
+static void *waits_for_child(void *arg)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		usleep(10000);
+		_exit((int)(long)arg);
+	}
+	if (waitpid(pid, &status, 0) != pid ||
+	    WEXITSTATUS(status) != (int)(long)arg)
+		__atomic_fetch_add(&wrong, 1, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+static void *locks_file(void *arg)
+{
+	static int inside;
+	int fd = open("/proc/self/exe", O_RDONLY);
+	struct flock lock = { .l_type = F_RDLCK };
+
+	fcntl(fd, F_OFD_SETLKW, &lock);
+	__atomic_fetch_add(&inside, 1, __ATOMIC_SEQ_CST);
+	close(fd);
+	return arg;
+}
+
+static void run(const char *name, void *(*start)(void *), void (*drive)(void))
+{
+	pthread_t thread[NR];
+
+	for (long i = 0; i < NR; i++)
+		pthread_create(&thread[i], NULL, start, (void *)i);
+	if (drive)
+		drive();
+	for (int i = 0; i < NR; i++)
+		pthread_join(thread[i], NULL);
+	printf("%s: %d wrong\n", name, wrong);
+}
+
+static void ping(void)
+{
+	char c = 'x';
+
+	for (int i = 0; i < ROUNDS; i++) {
+		for (int k = 0; k < NR; k++)
+			write(end[k][1], &c, 1);
+		for (int k = 0; k < NR; k++)
+			read(end[k][1], &c, 1);
+	}
+}
+
+int main(void)
+{
+	for (int i = 0; i < NR; i++)
+		socketpair(AF_UNIX, SOCK_STREAM, 0, end[i]);
+	run("echo", echo, ping);
+	run("children", waits_for_child, NULL);
+	run("file locks", locks_file, NULL);
+	return 0;
+}
