@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What happens when the library is loaded, and in children. */
 #include "threads/start.h"
+#include "threads/stats.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -53,4 +54,9 @@ static __attribute__((constructor)) void init(void)
 		return;
 	}
 	pthread_atfork(NULL, NULL, fx_threads_after_fork);
+}
+
+static __attribute__((destructor)) void fini(void)
+{
+	fx_stats_at_exit();
 }

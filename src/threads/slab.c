@@ -109,6 +109,7 @@ struct fx_thread *fx_thread_new(void)
 void fx_thread_free(struct fx_thread *t)
 {
 	fx_lock(&slab.lock);
+	t->tid = 0;
 	t->next = slab.free;
 	slab.free = t;
 	fx_unlock(&slab.lock);

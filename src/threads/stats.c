@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* The statistics of a process; see threads/stats.h. */
+#include "threads/stats.h"
+
+#include "base/clock.h"
+#include "threads/thread.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *const reasons[FX_NR_HOME_REASONS] = {
+	[FX_HOME_SIGNAL] = "signal",
+	[FX_HOME_CANCEL] = "cancel",
+	[FX_HOME_EXIT] = "exit",
+	[FX_HOME_MASK] = "signal mask",
+	[FX_HOME_LOCK] = "lock",
+	[FX_HOME_PROCESS] = "process",
+	[FX_HOME_IDENTITY] = "identity",
+	[FX_HOME_CALL] = "call",
+	[FX_HOME_MAIN] = "first thread",
+	[FX_HOME_STACK] = "signal stack",
+	[FX_HOME_FOREIGN] = "foreign thread",
+	[FX_HOME_OFTEN] = "too often",
+};
+
+static uint64_t get(const uint64_t *counter)
+{
+	return fx_load_relaxed(counter);
+}
+
+/* A name may hold anything; what JSON would not take is left out. */
+static void name(FILE *out, const char *name)
+{
+	for (; *name; name++)
+		if (*name != '"' && *name != '\\' &&
+		    (unsigned char)*name >= ' ')
+			putc(*name, out);
+}
+
+static void queues(FILE *out)
+{
+	struct fx_queue_counters c;
+
+	for (uint32_t i = 0; i < fx_sched_nr_queues(); i++) {
+		fx_sched_counters(i, &c);
+		fprintf(out,
+			"%s{\"parks\":%lu,\"yields\":%lu,\"rounds\":%lu,"
+			"\"sleeps\":%lu,\"steals\":%lu,"
+			"\"handoffs\":%lu,\"homes\":%lu,\"received\":%lu,"
+			"\"timeouts\":%lu,\"calls\":%lu,\"calls_parked\":%lu,"
+			"\"cancels\":%lu}",
+			i ? "," : "", c.parks, c.yields, c.rounds, c.sleeps,
+			c.steals, c.handoffs, c.homes, c.received, c.timeouts,
+			c.calls, c.calls_parked, c.cancels);
+	}
+}
+
+static const char *state_of(const struct fx_thread *t)
+{
+	switch (fx_task_state(fx_load_relaxed(&t->task.state))) {
+	case FX_TASK_PARKED:
+		return "parked";
+	case FX_TASK_HOME:
+		return "parked at home";
+	case FX_TASK_WOKEN:
+		return "ready";
+	default:
+		return "running";
+	}
+}
+
+struct listing {
+	FILE *out;
+	bool any;
+};
+
+static void list(struct fx_thread *t, void *arg)
+{
+	struct listing *l = arg;
+	uint32_t state = fx_task_state(fx_load_relaxed(&t->task.state));
+	const char *where = fx_load_relaxed(&t->task.where);
+
+	if (!t->tid)
+		return;
+	fprintf(l->out, "%s{\"tid\":%d,\"state\":\"%s\"", l->any ? "," : "",
+		(int)t->tid, state_of(t));
+	l->any = true;
+	if (where && (state == FX_TASK_PARKED || state == FX_TASK_HOME))
+		fprintf(l->out, ",\"where\":\"%s\",\"for_ms\":%u", where,
+			fx_now_ms_coarse() -
+				fx_load_relaxed(&t->task.since_ms));
+	if (t->stays)
+		fprintf(l->out, ",\"stays\":\"%s\"", reasons[t->stays]);
+	fprintf(l->out, "}");
+}
+
+void fx_stats_write(FILE *out)
+{
+	struct listing listing = { .out = out };
+	bool any = false;
+
+	fprintf(out, "{\"pid\":%d,\"program\":\"", (int)getpid());
+	name(out, program_invocation_short_name);
+	fprintf(out,
+		"\",\"created\":%lu,\"recycled\":%lu,\"ended\":%lu,\"homes\":{",
+		get(&fx_thread_counters.created),
+		get(&fx_thread_counters.recycled),
+		get(&fx_thread_counters.ended));
+	for (unsigned i = 0; i < FX_NR_HOME_REASONS; i++) {
+		uint64_t n = get(&fx_thread_counters.homes[i]);
+
+		if (!n || !reasons[i])
+			continue;
+		fprintf(out, "%s\"%s\":%lu", any ? "," : "", reasons[i], n);
+		any = true;
+	}
+	fprintf(out, "},\"queues\":[");
+	queues(out);
+	fprintf(out, "],\"threads\":[");
+	fx_threads_walk(list, &listing);
+	fprintf(out, "]}\n");
+}
+
+void fx_stats_at_exit(void)
+{
+	const char *path = getenv("FLEXSC_STATS");
+	char *line = NULL;
+	size_t size = 0;
+	FILE *memory, *out;
+
+	if (!path || !*path || !fx_load_relaxed(&fx_threads_running))
+		return;
+	memory = open_memstream(&line, &size);
+	if (!memory)
+		return;
+	fx_stats_write(memory);
+	fclose(memory);
+	/* One write, so that lines of several processes do not mix. */
+	out = fopen(path, "ae");
+	if (out) {
+		setvbuf(out, NULL, _IOFBF, size + 1);
+		fwrite(line, 1, size, out);
+		fclose(out);
+	}
+	free(line);
+}
