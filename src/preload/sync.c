@@ -30,8 +30,11 @@ static inline struct fx_thread *waiter(void)
 
 FX_NAME int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-	struct fx_thread *me = waiter();
+	struct fx_thread *me = fx_thread_self();
 
+	if (fx_likely(me && fx_mutex_lock_fast(me, mutex)))
+		return 0;
+	me = waiter();
 	return me ? fx_mutex_lock(me, mutex, NULL) :
 		    NEXT(pthread_mutex_lock)(mutex);
 }
@@ -46,8 +49,10 @@ FX_NAME int pthread_mutex_trylock(pthread_mutex_t *mutex)
 
 FX_NAME int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-	struct fx_thread *me = waiter();
+	struct fx_thread *me = fx_thread_self();
 
+	if (fx_unlikely(!me))
+		me = waiter();
 	return me ? fx_mutex_unlock(me, mutex) :
 		    NEXT(pthread_mutex_unlock)(mutex);
 }

@@ -263,7 +263,8 @@ static void idle(struct fx_carrier *carrier)
 	fx_idle_begin(&fx_sched.idle, &queue->sleeping);
 	if (timeout_ns && anything(queue)) {
 		timeout_ns = 0;
-		fx_cpu_relax();
+		/* A thread that is being lent may need this processor. */
+		fx_arch_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 	}
 	if (timeout_ns)
 		fx_count(&queue->count, sleeps);

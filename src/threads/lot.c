@@ -23,11 +23,45 @@ struct waiter {
 };
 
 struct bucket {
-	struct fx_lock lock;
+	uint32_t locked; /* futex without a wake: see below */
 	struct waiter *first, *last;
 } __attribute__((aligned(FX_CACHE_LINE)));
 
 static struct bucket table[BUCKETS];
+
+/*
+ * Held for some ten instructions and hardly ever wanted by two, so that giving
+ * it back is a plain store that wakes nobody. Who finds it held for longer
+ * than that waits for a holder without a processor, and looks again by time.
+ */
+#define SPINS 200
+#define NAP_NS (50 * FX_NS_PER_US)
+
+static __attribute__((noinline)) void lock_slow(struct bucket *b)
+{
+	uint32_t unlocked = 0;
+
+	for (unsigned i = 1; !fx_cas(&b->locked, &unlocked, 1u); i++) {
+		unlocked = 0;
+		if (i % SPINS)
+			fx_cpu_relax();
+		else
+			fx_futex_wait(&b->locked, 1, NAP_NS);
+	}
+}
+
+static inline void lock(struct bucket *b)
+{
+	uint32_t unlocked = 0;
+
+	if (fx_unlikely(!fx_cas(&b->locked, &unlocked, 1u)))
+		lock_slow(b);
+}
+
+static inline void unlock(struct bucket *b)
+{
+	fx_store_release(&b->locked, 0u);
+}
 
 static struct bucket *bucket_of(const void *key)
 {
@@ -69,24 +103,24 @@ enum fx_reason fx_lot_wait(struct fx_thread *me, const struct fx_lot_wait *wait)
 			    .tag = wait->tag };
 	enum fx_reason reason;
 
-	fx_lock(&b->lock);
+	lock(b);
 	if (!wait->check(wait->arg)) {
-		fx_unlock(&b->lock);
+		unlock(b);
 		return (enum fx_reason)0;
 	}
 	w.ticket = fx_task_arm(&me->task);
 	append(b, &w);
-	fx_unlock(&b->lock);
+	unlock(b);
 	if (wait->release)
 		wait->release(wait->arg);
 	reason = fx_park(&me->task, wait->where, wait->deadline,
 			 fx_thread_listens(me, wait->cancel));
 	if (reason == FX_WOKEN_VALUE)
 		return reason;
-	fx_lock(&b->lock);
+	lock(b);
 	if (w.queued)
 		take_out(b, &w);
-	fx_unlock(&b->lock);
+	unlock(b);
 	return reason;
 }
 
@@ -128,11 +162,11 @@ unsigned fx_lot_wake(const void *key, unsigned nr, uint32_t tags,
 	do {
 		unsigned want = nr - done < BATCH ? nr - done : BATCH;
 
-		fx_lock(&b->lock);
+		lock(b);
 		n = collect(b, key, want, tags, list, &left);
 		if (last)
 			last(arg, left);
-		fx_unlock(&b->lock);
+		unlock(b);
 		for (i = 0; i < n; i++)
 			done += fx_wake(list[i].task, list[i].ticket,
 					FX_WOKEN_VALUE);
@@ -144,9 +178,9 @@ void fx_lot_locked(const void *key, void (*change)(void *arg), void *arg)
 {
 	struct bucket *b = bucket_of(key);
 
-	fx_lock(&b->lock);
+	lock(b);
 	change(arg);
-	fx_unlock(&b->lock);
+	unlock(b);
 }
 
 void fx_lot_after_fork(void)

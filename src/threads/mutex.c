@@ -2,6 +2,7 @@
 /* Mutexes; see threads/mutex.h. */
 #include "threads/mutex.h"
 
+#include "base/futex.h"
 #include "threads/lot.h"
 #include "threads/time.h"
 
@@ -15,11 +16,6 @@
 #define SHARED 128
 #define ODD (ROBUST | INHERIT | PROTECT | SHARED)
 
-static uint32_t *word(pthread_mutex_t *m)
-{
-	return (uint32_t *)&m->__data.__lock;
-}
-
 static int kind_of(const pthread_mutex_t *m)
 {
 	return fx_load_relaxed(&m->__data.__kind);
@@ -27,7 +23,7 @@ static int kind_of(const pthread_mutex_t *m)
 
 static bool is_wanted(void *mutex)
 {
-	return fx_load_relaxed(word(mutex)) == 2;
+	return fx_load_relaxed(fx_mutex_word(mutex)) == 2;
 }
 
 static int wait_for(struct fx_thread *me, pthread_mutex_t *m,
@@ -41,7 +37,7 @@ static int wait_for(struct fx_thread *me, pthread_mutex_t *m,
 				    .arg = m };
 	enum fx_reason why;
 
-	while (fx_exchange(word(m), 2u)) {
+	while (fx_exchange(fx_mutex_word(m), 2u)) {
 		fx_thread_enter(me);
 		why = fx_lot_wait(me, &wait);
 		fx_thread_leave(me);
@@ -109,7 +105,7 @@ int fx_mutex_lock(struct fx_thread *me, pthread_mutex_t *m,
 		if (done)
 			return done - 1;
 	}
-	if (fx_unlikely(!fx_cas(word(m), &unlocked, 1u))) {
+	if (fx_unlikely(!fx_cas(fx_mutex_word(m), &unlocked, 1u))) {
 		done = wait_for(me, m, deadline);
 		if (done)
 			return done;
@@ -154,6 +150,9 @@ static void wake(struct fx_thread *me, pthread_mutex_t *m)
 	fx_thread_enter(me);
 	fx_lot_wake(m, 1, FX_LOT_ANY, NULL, NULL);
 	fx_thread_leave(me);
+	/* Without carriers it is the C library that waits. */
+	if (fx_unlikely(!fx_load_relaxed(&fx_threads_running)))
+		fx_futex_wake(fx_mutex_word(m), 1);
 }
 
 int fx_mutex_unlock(struct fx_thread *me, pthread_mutex_t *m)
@@ -168,12 +167,13 @@ int fx_mutex_unlock(struct fx_thread *me, pthread_mutex_t *m)
 		if (--m->__data.__count)
 			return 0;
 	} else if (type == PTHREAD_MUTEX_ERRORCHECK_NP) {
-		if (m->__data.__owner != me->tid || !fx_load_relaxed(word(m)))
+		if (m->__data.__owner != me->tid ||
+		    !fx_load_relaxed(fx_mutex_word(m)))
 			return EPERM;
 	}
 	m->__data.__owner = 0;
 	m->__data.__nusers--;
-	if (fx_unlikely(fx_exchange(word(m), 0u) == 2))
+	if (fx_unlikely(fx_exchange(fx_mutex_word(m), 0u) == 2))
 		wake(me, m);
 	return 0;
 }
@@ -229,6 +229,6 @@ bool fx_mutex_understood(void)
 	if (!(kind_with(ROBUST) & ROBUST) || !(kind_with(PROTECT) & PROTECT))
 		return false;
 	pthread_mutex_lock(&m);
-	return *word(&m) == 1 && m.__data.__nusers == 1 &&
-	       pthread_mutex_unlock(&m) == 0 && *word(&m) == 0;
+	return *fx_mutex_word(&m) == 1 && m.__data.__nusers == 1 &&
+	       pthread_mutex_unlock(&m) == 0 && *fx_mutex_word(&m) == 0;
 }

@@ -11,6 +11,25 @@
 
 #include "threads/thread.h"
 
+static inline uint32_t *fx_mutex_word(pthread_mutex_t *mutex)
+{
+	return (uint32_t *)&mutex->__data.__lock;
+}
+
+/* The usual one, and it is free. False: nothing happened. */
+static inline bool fx_mutex_lock_fast(struct fx_thread *me,
+				      pthread_mutex_t *mutex)
+{
+	uint32_t unlocked = 0;
+
+	if (mutex->__data.__kind != PTHREAD_MUTEX_TIMED_NP ||
+	    !fx_cas(fx_mutex_word(mutex), &unlocked, 1u))
+		return false;
+	mutex->__data.__owner = me->tid;
+	mutex->__data.__nusers++;
+	return true;
+}
+
 /* As pthread_mutex_lock(3) and the others; @deadline may be NULL. */
 int fx_mutex_lock(struct fx_thread *me, pthread_mutex_t *mutex,
 		  const struct fx_deadline *deadline);
