@@ -65,6 +65,7 @@ struct fx_carrier {
 	struct fx_queue *queue; /* C; the watchdog while it is a spare */
 	struct fx_task *left; /* C: what fx_finish() is about */
 	enum fx_after after; /* C */
+	uint64_t cpu_mark_ns; /* C: its CPU clock at the last switch; or 0 */
 	struct fx_arch_context context; /* C: the scheduler's */
 	uint32_t given; /* futex: a spare was given a queue, or is to end */
 	struct fx_carrier *next; /* list of spares, under its lock */
@@ -84,6 +85,7 @@ struct fx_sched {
 	struct fx_carrier *spares, *carriers;
 	uint32_t nr_spares, nr_carriers;
 	uint32_t watch_asleep; /* futex, A */
+	uint32_t count_cpu; /* A: see sched/cpu.c */
 	pthread_t watchdog;
 	bool watched;
 };
@@ -117,6 +119,9 @@ static inline void fx_leave(struct fx_carrier *carrier)
 	fx_claim_leave(&carrier->claim);
 }
 
+/* sched/cpu.c: @me, or the scheduler context, has run until now. */
+void fx_cpu_switch(struct fx_carrier *carrier, struct fx_task *me);
+
 /* Make the next switch; fx_finish() on the other side. */
 static inline void fx_switch(struct fx_carrier *carrier, struct fx_task *me,
 			     struct fx_task *next, enum fx_after after)
@@ -124,6 +129,8 @@ static inline void fx_switch(struct fx_carrier *carrier, struct fx_task *me,
 	carrier->left = me;
 	carrier->after = after;
 	fx_store_relaxed(&carrier->switches, carrier->switches + 1);
+	if (fx_unlikely(fx_load_relaxed(&fx_sched.count_cpu)))
+		fx_cpu_switch(carrier, me);
 	if (next) {
 		next->carrier = carrier;
 		fx_store_relaxed(&next->queue, carrier->queue);

@@ -14,6 +14,7 @@ void fx_task_attach(struct fx_task *task, void *parking_stack)
 	task->parking_stack = parking_stack;
 	task->carrier = NULL;
 	task->heap = NULL;
+	task->cpu_ns = 0;
 	fx_store_relaxed(&task->mask, 0u);
 	/* What was told of the one before has another number. */
 	fx_store_relaxed(&task->state, (word & FX_TICKET_MASK) + FX_TICKET_ONE +

@@ -174,6 +174,15 @@ bool fx_task_busy(const struct fx_task *me);
 /* The thread pointer that belongs to the kernel thread under @me; 0 at home. */
 uint64_t fx_carrier_thread_pointer(const struct fx_task *me);
 
+/**
+ * fx_task_cpu_ns - CPU time that a task has used on carriers
+ *
+ * Counted since fx_task_count_cpu(), once a process; of another task until its
+ * last switch.
+ */
+uint64_t fx_task_cpu_ns(struct fx_task *task);
+void fx_task_count_cpu(void);
+
 /* Let the calling kernel thread run where the process began. */
 void fx_sched_unpin(void);
 /* Does @set leave out processors that the process began with? */

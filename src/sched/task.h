@@ -92,6 +92,7 @@ struct fx_task {
 	/* For observers. T writes before it parks. */
 	const char *where; /* A: what it waits for */
 	uint32_t since_ms; /* A: coarse clock */
+	uint64_t cpu_ns; /* R; A to read: on carriers, see sched/cpu.c */
 	void *user; /* the layer above's */
 } __attribute__((aligned(FX_CACHE_LINE)));
 
