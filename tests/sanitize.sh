@@ -52,7 +52,8 @@ fi
 for group in $groups; do
 	targets="${targets:-} tests/conformance/conformance-$group"
 done
-others="sched/sched-tasks sched/sched-calls unit/unit-hybrid"
+others="sched/sched-tasks sched/sched-calls sched/sched-closing
+	sched/sched-signals unit/unit-hybrid"
 for other in $others; do
 	targets="$targets tests/$other"
 done

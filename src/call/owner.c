@@ -2,6 +2,8 @@
 /* Posting through an engine; what happens to results is the caller's. */
 #include "call/owner.h"
 
+#include "engine/hold.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -15,10 +17,15 @@ int fx_owner_init(struct fx_owner *owner,
 		.set = &owner->set,
 		.max_threads = options->max_threads,
 		.spin_ns = options->spin_ns,
+		.keeps_files = options->keeps_files,
 	};
 	int bad;
 
 	fx_barrier_init();
+	owner->keeps_files = options->keeps_files;
+	bad = options->keeps_files ? fx_hold_init() : 0;
+	if (bad)
+		return bad;
 	bad = fx_set_init(&owner->set, options->max_entries);
 	if (bad)
 		return bad;
@@ -110,7 +117,7 @@ enum fx_post fx_owner_post(struct fx_owner *owner, struct flexsc_entry *call,
 	struct fx_engine *engine = owner->engine;
 	const struct fx_call_desc *desc = fx_owner_desc(call->nr);
 
-	if (fx_unlikely(desc->flags & FX_CALL_CLOSES))
+	if (fx_unlikely(desc->flags & FX_CALL_CLOSES) && !owner->keeps_files)
 		fx_owner_closing(owner, call);
 	if ((engine->attempts >> desc->call_class & 1 ||
 	     desc->flags & FX_CALL_SELF) &&
@@ -136,7 +143,8 @@ enum fx_post fx_owner_attempt_chain(struct fx_owner *owner,
 	if (set->max_entries - fx_set_claimed(set) < nr)
 		return FX_POST_FULL;
 	for (unsigned i = 0; i < nr; i++)
-		if (fx_call_table[calls[i].nr].flags & FX_CALL_CLOSES)
+		if (fx_call_table[calls[i].nr].flags & FX_CALL_CLOSES &&
+		    !owner->keeps_files)
 			fx_owner_closing(owner, &calls[i]);
 	fx_count(owner->counters, chains);
 	if (!engine->ops->attempt_chain ||

@@ -15,6 +15,7 @@ struct fx_owner {
 	struct fx_set set;
 	struct fx_engine *engine;
 	struct flexsc_counters *counters;
+	bool keeps_files;
 	uint64_t flushed; /* submissions that the engine was told of */
 	char reason[FX_REASON_SIZE];
 };
@@ -24,6 +25,7 @@ struct fx_owner_options {
 	uint32_t max_entries;
 	uint32_t max_threads;
 	uint64_t spin_ns;
+	bool keeps_files; /* see engine/hold.h: closes are announced there */
 };
 
 /* Return: 0, -ENOMEM, -EMFILE, -EINVAL (no such engine). */

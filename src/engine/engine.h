@@ -33,6 +33,7 @@ struct fx_engine_config {
 	struct flexsc_counters *counters;
 	uint32_t max_threads;
 	uint64_t spin_ns; /* FX_NEVER: decide */
+	bool keeps_files; /* see engine/hold.h; fx_hold_init() came before */
 };
 
 /* RUN-like entry points, for engines that can lose the caller's thread. */
@@ -131,6 +132,17 @@ struct fx_engine_ops {
 	 * Parked calls on it complete with -ECANCELED.
 	 */
 	void (*closing)(struct fx_engine *engine, int fd);
+
+	/**
+	 * moving - a descriptor is about to be closed, calls keep its file
+	 * @to: the same file, private; -1: there is none, they are over
+	 *
+	 * In place of closing(), with keeps_files. Calls that hold @fd are
+	 * made on @to from now on, and hold that.
+	 *
+	 * Return: false if some still hold @fd: again after work().
+	 */
+	bool (*moving)(struct fx_engine *engine, int fd, int to);
 
 	/**
 	 * fd - descriptor to wait on instead of wait()

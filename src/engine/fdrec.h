@@ -6,6 +6,7 @@
 #ifndef FX_ENGINE_FDREC_H
 #define FX_ENGINE_FDREC_H
 
+#include "engine/hold.h"
 #include "engine/park.h"
 
 /* Directions, as indices. */
@@ -33,6 +34,8 @@ struct fx_fdrec {
 	uint32_t credit; /* see struct fx_hint */
 	uint32_t next_active; /* descriptor + 1 */
 	uint32_t closed_at; /* when that close was posted */
+	uint32_t epoch; /* fx_park.keeps: see engine/hold.h */
+	uint32_t held; /* the same: calls of this engine that hold it */
 	uint16_t edges[2];
 	uint16_t flags;
 	uint8_t kind;
@@ -67,6 +70,31 @@ static inline struct fx_fdrec *fx_park_record(struct fx_park *park, int fd,
 	    (!make || !fx_park_add_chunk(park, chunk)))
 		return NULL;
 	return &park->chunks[chunk][(unsigned)fd % FX_FDREC_CHUNK];
+}
+
+/* Under the lock: it is another file; calls still parked are tried on it. */
+void fx_park_forget(struct fx_park *park, struct fx_fdrec *rec, int fd,
+		    enum fx_kind kind, bool ours);
+
+/* Under the lock: was the number closed, by anybody, since it was noted? */
+static inline void fx_park_look(struct fx_park *park, struct fx_fdrec *rec,
+				int fd)
+{
+	uint32_t epoch;
+
+	if (!park->keeps)
+		return;
+	epoch = fx_hold_epoch(fx_load_relaxed(fx_hold_word(fd)));
+	if (fx_likely(rec->epoch == epoch))
+		return;
+	fx_park_forget(park, rec, fd, FX_KIND_UNKNOWN, false);
+	rec->epoch = epoch;
+}
+
+/* What a try has seen, for fx_park_add(). */
+static inline uint32_t fx_park_seq(const struct fx_fdrec *rec, unsigned dir)
+{
+	return rec->edges[dir] | rec->epoch << 16;
 }
 
 #endif /* FX_ENGINE_FDREC_H */

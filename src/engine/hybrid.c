@@ -294,6 +294,7 @@ const struct fx_engine_ops fx_engine_hybrid = {
 	.interrupt = hybrid_interrupt,
 	.cancel = hybrid_cancel,
 	.closing = hybrid_closing,
+	.moving = fx_poll_moving,
 	.fd = hybrid_fd,
 	.due = hybrid_due,
 	.arm = hybrid_arm,

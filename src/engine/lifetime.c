@@ -3,6 +3,7 @@
  * What system calls do to descriptors: which ones make a new file stand
  * behind a number, and of what kind it is. The records are engine/park.c's.
  */
+#include "engine/hold.h"
 #include "engine/park.h"
 
 #include <fcntl.h>
@@ -38,6 +39,8 @@ void fx_park_after(struct fx_park *park, const struct fx_call_desc *desc,
 		return;
 	if (call->nr == SYS_dup2 && call->args[0] == call->args[1])
 		return; /* nothing new */
+	if (park->keeps && ret < FX_HOLD_FDS)
+		fx_hold_renew(fx_hold_word((int)ret));
 	switch (call->nr) {
 	case SYS_open:
 	case SYS_openat:

@@ -7,7 +7,7 @@
 
 #include "arch/arch.h"
 #include "base/clock.h"
-#include "engine/fdrec.h"
+#include "engine/parkq.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,12 +77,8 @@ void fx_park_fini(struct fx_park *park)
 bool fx_park_add_chunk(struct fx_park *park, unsigned chunk)
 {
 	park->chunks[chunk] = calloc(FX_FDREC_CHUNK, sizeof(struct fx_fdrec));
+	fx_hold_reach((chunk + 1) * FX_FDREC_CHUNK - 1);
 	return park->chunks[chunk] != NULL;
-}
-
-static inline struct fx_beside *beside(struct fx_park *park, uint32_t index)
-{
-	return &park->set->beside[index];
 }
 
 static int call_fd(const struct fx_park *park, const struct flexsc_entry *call)
@@ -94,92 +90,6 @@ static unsigned call_dir(const struct fx_park *park,
 			 const struct flexsc_entry *call)
 {
 	return park->table[call->nr].flags & FX_CALL_OUT ? FX_OUT : FX_IN;
-}
-
-/* Queues ----------------------------------------------------------------- */
-
-static void queue_append(struct fx_park *park, struct fx_fdrec *rec,
-			 unsigned dir, uint32_t index, bool at_head)
-{
-	struct fx_beside *b = beside(park, index);
-
-	b->next = at_head ? rec->first[dir] : 0;
-	b->prev = at_head ? 0 : rec->last[dir];
-	if (b->prev)
-		beside(park, b->prev - 1)->next = index + 1;
-	else
-		rec->first[dir] = index + 1;
-	if (b->next)
-		beside(park, b->next - 1)->prev = index + 1;
-	else
-		rec->last[dir] = index + 1;
-}
-
-static void queue_remove(struct fx_park *park, struct fx_fdrec *rec,
-			 unsigned dir, uint32_t index)
-{
-	struct fx_beside *b = beside(park, index);
-
-	if (b->prev)
-		beside(park, b->prev - 1)->next = b->next;
-	else
-		rec->first[dir] = b->next;
-	if (b->next)
-		beside(park, b->next - 1)->prev = b->prev;
-	else
-		rec->last[dir] = b->prev;
-}
-
-static void time_append(struct fx_park *park, unsigned queue, uint32_t index,
-			uint32_t stamp_ms)
-{
-	struct fx_beside *b = beside(park, index);
-
-	b->queue = (uint8_t)queue;
-	b->stamp = stamp_ms;
-	b->newer = 0;
-	b->older = park->newest[queue];
-	if (b->older)
-		beside(park, b->older - 1)->newer = index + 1;
-	else
-		park->oldest[queue] = index + 1;
-	park->newest[queue] = index + 1;
-}
-
-static void time_remove(struct fx_park *park, uint32_t index)
-{
-	struct fx_beside *b = beside(park, index);
-
-	if (!b->queue)
-		return;
-	if (b->older)
-		beside(park, b->older - 1)->newer = b->newer;
-	else
-		park->oldest[b->queue] = b->newer;
-	if (b->newer)
-		beside(park, b->newer - 1)->older = b->older;
-	else
-		park->newest[b->queue] = b->older;
-	b->queue = 0;
-}
-
-/* Out of everything; the caller owns the entry again. */
-static void unpark(struct fx_park *park, struct fx_fdrec *rec, unsigned dir,
-		   uint32_t index)
-{
-	queue_remove(park, rec, dir, index);
-	time_remove(park, index);
-	beside(park, index)->state = 0;
-	fx_store_relaxed(&park->nr_parked, park->nr_parked - 1);
-}
-
-static void activate(struct fx_park *park, struct fx_fdrec *rec, int fd)
-{
-	if (rec->flags & FX_FD_ACTIVE)
-		return;
-	rec->flags |= FX_FD_ACTIVE;
-	rec->next_active = park->active;
-	fx_store_relaxed(&park->active, (uint32_t)fd + 1);
 }
 
 /* Positions wrap; a close is not remembered for longer than a full ring. */
@@ -260,52 +170,29 @@ static enum fx_parked fail(struct flexsc_entry *call, int64_t ret)
 	return FX_PARK_FAILED;
 }
 
-enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
+/* Keep the file that was tried from being closed before it was moved. */
+static enum fx_hold hold(struct fx_park *park, struct fx_fdrec *rec,
+			 uint32_t index, int fd, uint32_t seq)
 {
-	struct flexsc_entry *call = fx_set_entry(park->set, index);
-	int fd = call_fd(park, call);
-	unsigned dir = call_dir(park, call);
-	struct fx_fdrec *rec;
-	enum fx_parked out = FX_PARKED;
-	uint32_t now;
-	bool turn, fresh;
-	long bad;
+	enum fx_hold got;
 
-	fx_park_lock(park);
-	rec = fx_park_record(park, fd, true);
-	if (!rec) {
-		out = FX_PARK_THREAD;
-		goto done;
+	if (!park->keeps || beside(park, index)->held)
+		return FX_HOLD_TAKEN;
+	got = fx_hold_take(fx_hold_word(fd), (uint16_t)(seq >> 16));
+	if (got == FX_HOLD_TAKEN) {
+		beside(park, index)->held = (uint32_t)fd + 1;
+		rec->held++;
 	}
-	/* Pairs with the cancel, which marks first and looks here second. */
-	if (fx_set_cancel_wanted(park->set, index) ||
-	    closed_after(rec, beside(park, index)->posted)) {
-		out = fail(call, -ECANCELED);
-		goto done;
-	}
-	turn = fx_park_turn(park, index);
-	if (rec->edges[dir] != (uint16_t)seq && (turn || !rec->first[dir])) {
-		out = FX_PARK_RETRY;
-		goto done;
-	}
-	fresh = !(rec->flags & FX_FD_BLOCKING);
-	if (nonblocking(rec, fd) && call->nr != SYS_connect) {
-		/* Nothing is watched: only the next try will tell. */
-		rec->flags &= (uint16_t)~FX_FD_TRIED(dir);
-		out = fail(call, -EAGAIN);
-		goto done;
-	}
-	bad = watch(park, rec, fd, dir);
-	if (bad) {
-		out = cannot_wait(rec, call, bad);
-		goto done;
-	}
-	now = fx_now_ms_coarse();
-	beside(park, index)->fd = (uint32_t)fd;
-	beside(park, index)->state = FX_PARK_STATE_PARKED |
-				     (fresh ? FX_PARK_STATE_FRESH : 0);
-	/* Begun, or in its turn: the next edge is still its. */
-	queue_append(park, rec, dir, index, turn || call->ret > 0);
+	return got;
+}
+
+/* Into the queues. @later: to be tried again at once. */
+static void place(struct fx_park *park, struct fx_fdrec *rec, unsigned dir,
+		  uint32_t index, bool at_head, bool later)
+{
+	uint32_t now = fx_now_ms_coarse();
+
+	queue_append(park, rec, dir, index, at_head);
 	time_append(park,
 		    rec->checked_ms &&
 				    now - rec->checked_ms < FX_PARK_TRUST_MS ?
@@ -314,7 +201,61 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 		    index, now);
 	fx_store_relaxed(&park->nr_parked, park->nr_parked + 1);
 	fx_count(park->counters, parked);
-done:
+	if (fx_unlikely(later)) {
+		rec->flags |= FX_FD_READY(dir);
+		activate(park, rec, (int)beside(park, index)->fd);
+	}
+}
+
+/* Under the lock. */
+static enum fx_parked add(struct fx_park *park, struct fx_fdrec *rec,
+			  uint32_t index, uint32_t seq)
+{
+	struct flexsc_entry *call = fx_set_entry(park->set, index);
+	int fd = call_fd(park, call);
+	unsigned dir = call_dir(park, call);
+	bool turn = fx_park_turn(park, index), fresh;
+	enum fx_hold held;
+	long bad;
+
+	/* Pairs with the cancel, which marks first and looks here second. */
+	if (fx_set_cancel_wanted(park->set, index) ||
+	    closed_after(rec, beside(park, index)->posted))
+		return fail(call, -ECANCELED);
+	held = hold(park, rec, index, fd, seq);
+	if (held != FX_HOLD_TAKEN && begun(call))
+		return FX_PARK_FAILED;
+	if (held == FX_HOLD_STALE ||
+	    (rec->edges[dir] != (uint16_t)seq && (turn || !rec->first[dir])))
+		return FX_PARK_RETRY;
+	fresh = !(rec->flags & FX_FD_BLOCKING);
+	if (nonblocking(rec, fd) && call->nr != SYS_connect) {
+		/* Nothing is watched: only the next try will tell. */
+		rec->flags &= (uint16_t)~FX_FD_TRIED(dir);
+		return fail(call, -EAGAIN);
+	}
+	bad = watch(park, rec, fd, dir);
+	if (bad)
+		return cannot_wait(rec, call, bad);
+	beside(park, index)->fd = (uint32_t)fd;
+	beside(park, index)->state = FX_PARK_STATE_PARKED |
+				     (fresh ? FX_PARK_STATE_FRESH : 0);
+	/* Begun, or in its turn: the next edge is still its. */
+	place(park, rec, dir, index, turn || call->ret > 0,
+	      held == FX_HOLD_LATER);
+	return FX_PARKED;
+}
+
+enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
+{
+	int fd = call_fd(park, fx_set_entry(park->set, index));
+	enum fx_parked out = FX_PARK_THREAD;
+	struct fx_fdrec *rec;
+
+	fx_park_lock(park);
+	rec = fx_park_record(park, fd, true);
+	if (rec)
+		out = add(park, rec, index, seq);
 	fx_park_unlock(park);
 	return out;
 }
@@ -548,7 +489,8 @@ static bool check_one(struct fx_park *park, uint32_t index, uint32_t now)
 			if (!timeout_ms)
 				return false;
 			time_append(park, FX_PARK_TIMED, index,
-				    parked_ms + timeout_ms);
+				    parked_ms + timeout_ms +
+					    FX_PARK_COARSE_MS);
 			return false;
 		}
 	}
@@ -639,32 +581,42 @@ uint32_t fx_park_cancel_fd(struct fx_park *park, int fd)
 	return index;
 }
 
+void fx_park_forget(struct fx_park *park, struct fx_fdrec *rec, int fd,
+		    enum fx_kind kind, bool ours)
+{
+	/* Twice in a row for most closes: when posted, and when made. */
+	if (!rec->kind && !kind && !ours && !rec->first[FX_IN] &&
+	    !rec->first[FX_OUT] &&
+	    !(rec->flags & ~(FX_FD_ACTIVE | FX_FD_CLOSED)))
+		return;
+	rec->generation++;
+	rec->kind = (uint8_t)kind;
+	rec->credit = 0;
+	rec->checked_ms = 0;
+	rec->flags = (rec->flags & (FX_FD_ACTIVE | FX_FD_CLOSED)) |
+		     (ours ? FX_FD_OURS : 0);
+	if (kind != FX_KIND_UNKNOWN)
+		rec->flags &= (uint16_t)~FX_FD_CLOSED;
+	for (unsigned dir = FX_IN; dir <= FX_OUT; dir++) {
+		if (!rec->first[dir])
+			continue;
+		rec->edges[dir]++;
+		rec->flags |= FX_FD_READY(dir);
+		activate(park, rec, fd);
+	}
+}
+
 void fx_park_reset(struct fx_park *park, int fd, enum fx_kind kind, bool ours)
 {
 	struct fx_fdrec *rec;
 
 	fx_park_lock(park);
 	rec = fx_park_record(park, fd, kind != FX_KIND_UNKNOWN);
-	/* Twice in a row for most closes: when posted, and when made. */
-	if (rec && (rec->kind || kind || ours || rec->first[FX_IN] ||
-		    rec->first[FX_OUT] ||
-		    rec->flags & ~(FX_FD_ACTIVE | FX_FD_CLOSED))) {
-		rec->generation++;
-		rec->kind = (uint8_t)kind;
-		rec->credit = 0;
-		rec->checked_ms = 0;
-		/* Calls still parked are tried on what it is now. */
-		rec->flags = (rec->flags & (FX_FD_ACTIVE | FX_FD_CLOSED)) |
-			     (ours ? FX_FD_OURS : 0);
-		if (kind != FX_KIND_UNKNOWN)
-			rec->flags &= (uint16_t)~FX_FD_CLOSED;
-		for (unsigned dir = FX_IN; dir <= FX_OUT; dir++) {
-			if (!rec->first[dir])
-				continue;
-			rec->edges[dir]++;
-			rec->flags |= FX_FD_READY(dir);
-			activate(park, rec, fd);
-		}
+	if (rec) {
+		fx_park_forget(park, rec, fd, kind, ours);
+		if (park->keeps)
+			rec->epoch = fx_hold_epoch(
+				fx_load_relaxed(fx_hold_word(fd)));
 	}
 	fx_park_unlock(park);
 }

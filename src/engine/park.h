@@ -28,6 +28,8 @@
 
 #define FX_PARK_CHECK_MS 10
 #define FX_PARK_TRUST_MS 500
+/* A stamp of the coarse clock may be so much older than it says. */
+#define FX_PARK_COARSE_MS 10
 
 struct fx_fdrec;
 struct fx_guard;
@@ -37,6 +39,7 @@ enum { FX_PARK_SOON = 1, FX_PARK_LATER, FX_PARK_TIMED, FX_PARK_QUEUES };
 struct fx_park {
 	struct fx_lock lock;
 	bool shared;
+	bool keeps; /* constant: a call keeps its file, see engine/hold.h */
 	int epfd;
 	int wakefd; /* in the set: level-triggered, marks the owner's eventfd */
 	struct fx_set *set;
@@ -73,7 +76,7 @@ int fx_park_also(struct fx_park *park, int fd);
  * fx_park_try - try a call whose class is FX_CALL_FD
  * @turn: it has waited and its turn has come
  * @guard: of the calling thread; NULL: it may block
- * @seq: edges seen so far, for fx_park_add()
+ * @seq: edges seen so far, and which file; for fx_park_add()
  *
  * Does not even try when calls are waiting on the descriptor already (except
  * in its turn), or when it is known not to be ready.
@@ -124,6 +127,30 @@ bool fx_park_cancel(struct fx_park *park, uint32_t index);
 
 /* Take out one entry parked on @fd; FX_NO_ENTRY if none is left. */
 uint32_t fx_park_cancel_fd(struct fx_park *park, int fd);
+
+/*
+ * Where calls keep their files (engine/hold.h). fx_park_hold(): an entry goes
+ * to a syscall thread. fx_park_enter(): the thread is about to make its call.
+ * fx_park_drop(): it is over.
+ */
+void fx_park_hold(struct fx_park *park, uint32_t index);
+void fx_park_enter(struct fx_park *park, uint32_t index);
+void fx_park_drop(struct fx_park *park, uint32_t index);
+
+/**
+ * fx_park_move - calls parked on @fd wait for @to from now on
+ * @to: private, or -1: none can be had
+ *
+ * Return: an entry that is over for that (its ret is the result), or
+ * FX_NO_ENTRY. Call it until it says so.
+ */
+uint32_t fx_park_move(struct fx_park *park, int fd, int to);
+
+/* The same of an entry that is neither parked nor in anybody's hands. */
+void fx_park_move_one(struct fx_park *park, uint32_t index, int to);
+
+/* Calls of this engine that hold @fd. */
+uint32_t fx_park_nr_held(struct fx_park *park, int fd);
 
 /*
  * A posted close is about to be carried out; and: was this descriptor closed

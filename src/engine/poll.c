@@ -57,6 +57,7 @@ int fx_poll_init(struct fx_poll *e, const struct fx_engine_ops *ops,
 			   config->counters, wakefd);
 	if (bad)
 		return bad;
+	e->park.keeps = config->keeps_files;
 	e->runner = (struct fx_runner){
 		.set = config->set,
 		.park = &e->park,
@@ -336,6 +337,21 @@ static void poll_closing(struct fx_engine *engine, int fd)
 	fx_park_reset(&e->park, fd, FX_KIND_UNKNOWN, false);
 }
 
+bool fx_poll_moving(struct fx_engine *engine, int fd, int to)
+{
+	struct fx_poll *e = of(engine);
+	uint32_t index;
+
+	while ((index = fx_park_move(&e->park, fd, to)) != FX_NO_ENTRY)
+		fx_run_over(&e->runner, index,
+			    fx_set_entry(engine->set, index)->ret);
+	fx_pool_move(&e->pool, fd, to);
+	/* What was moved is tried by whoever waits for descriptors. */
+	if (engine->publishes)
+		fx_park_poke(&e->park);
+	return !fx_park_nr_held(&e->park, fd);
+}
+
 static uint64_t poll_due(struct fx_engine *engine)
 {
 	return fx_park_due(&of(engine)->park);
@@ -375,6 +391,7 @@ const struct fx_engine_ops fx_engine_poll = {
 	.interrupt = poll_interrupt,
 	.cancel = poll_cancel,
 	.closing = poll_closing,
+	.moving = fx_poll_moving,
 	.fd = poll_fd,
 	.due = poll_due,
 	.arm = poll_arm,

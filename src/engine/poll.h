@@ -39,4 +39,7 @@ void fx_poll_fini(struct fx_poll *poll);
 /* In a forked child, in place of fx_poll_fini(). */
 void fx_poll_abandon(struct fx_poll *poll);
 
+/* fx_engine_ops.moving */
+bool fx_poll_moving(struct fx_engine *engine, int fd, int to);
+
 #endif /* FX_ENGINE_POLL_H */

@@ -314,6 +314,7 @@ void fx_pool_fini(struct fx_pool *pool)
 
 void fx_pool_push(struct fx_pool *pool, uint32_t index)
 {
+	fx_park_hold(pool->model->park, index);
 	if (!pool->instead || !pool->instead(pool, index))
 		fx_pool_queue(pool, index);
 }
@@ -387,6 +388,19 @@ bool fx_pool_cancel(struct fx_pool *pool, uint32_t index)
 	}
 	fx_unlock(&pool->lock);
 	return queued;
+}
+
+void fx_pool_move(struct fx_pool *pool, int fd, int to)
+{
+	struct fx_park *park = pool->model->park;
+
+	if (!fx_load_relaxed(&pool->nr_queued))
+		return;
+	fx_lock(&pool->lock);
+	for (uint32_t i = pool->first; i; i = pool->set->beside[i - 1].next)
+		if (pool->set->beside[i - 1].held == (uint32_t)fd + 1)
+			fx_park_move_one(park, i - 1, to);
+	fx_unlock(&pool->lock);
 }
 
 bool fx_pool_busy(struct fx_pool *pool)

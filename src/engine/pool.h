@@ -93,6 +93,9 @@ void fx_pool_mask(sigset_t *before);
  */
 bool fx_pool_cancel(struct fx_pool *pool, uint32_t index);
 
+/* fx_park_move() of what is queued. Context: owner. */
+void fx_pool_move(struct fx_pool *pool, int fd, int to);
+
 /* Is anything queued or running here? Owner's question before it sleeps. */
 bool fx_pool_busy(struct fx_pool *pool);
 

@@ -96,6 +96,7 @@ static int64_t blocking(struct fx_runner *r, uint32_t index, bool storage)
 	int64_t ret;
 
 	fx_park_before(r->park, desc, call);
+	fx_park_enter(r->park, index);
 	begin = fx_now_ns();
 	for (;;) {
 		ret = r->block(r, index,
@@ -216,7 +217,7 @@ static enum step carry_out(struct fx_runner *r, uint32_t index, int64_t *ret)
 	case FX_CALL_WAIT:
 		break;
 	case FX_CALL_DISK:
-		if (call->nr == SYS_close)
+		if (call->nr == SYS_close && !r->park->keeps)
 			end_parked(r, (int)call->args[0],
 				   r->set->beside[index].posted);
 		if (r->block || fx_cost_slow(r->cost, call->nr))
@@ -246,6 +247,8 @@ static uint32_t finish(struct fx_runner *r, uint32_t index, int64_t ret)
 
 	for (uint32_t i = rest; i; i = r->set->beside[i - 1].chain)
 		fx_chain_tell(fx_set_entry(r->set, i - 1), distance++, ret);
+	if (fx_unlikely(r->set->beside[index].held))
+		fx_park_drop(r->park, index);
 	r->complete(r, index, ret);
 	return rest;
 }

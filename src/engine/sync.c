@@ -14,8 +14,10 @@
 #include "engine/attempt.h"
 #include "engine/chain.h"
 #include "engine/engines.h"
+#include "engine/hold.h"
 #include "engine/rest.h"
 #include "engine/run.h"
+#include "engine/sync.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -30,101 +32,9 @@
 /* Looking costs a walk of all that waits: an idle poll asks now and then. */
 #define IDLE_LOOKS 32
 
-/* fx_beside.state: the list that an entry is in. */
-enum {
-	LIST_NONE,
-	LIST_WAITING,
-	LIST_BLOCKING,
-	NR_LISTS
-};
-
-/* One descriptor. Key: O. */
-struct sync_fd {
-	uint32_t nr_waiting[2]; /* by direction: 0 in, 1 out */
-	uint32_t slot; /* in the array for poll(2) + 1, while it is made */
-	uint8_t ready; /* bit 1 << direction: poll(2) said so */
-	uint8_t armed; /* what the epoll set is told of */
-};
-
-/* Key: O. */
-struct sync_engine {
-	struct fx_engine base;
-	uint32_t first[NR_LISTS], last[NR_LISTS]; /* index + 1 */
-	uint32_t nr_waiting;
-	uint32_t nr_timed; /* waiting with a time-out of the socket's own */
-	uint32_t idle_looks; /* empty looks in a row, nothing posted since */
-	bool ready; /* some descriptor is */
-	bool at_once; /* something ended in its posting since the last wait */
-	enum fx_try verdict; /* of the attempt before a post */
-	struct sync_fd *fds;
-	uint32_t nr_fds;
-	struct pollfd *polls;
-	uint32_t max_polls;
-	int epfd; /* only to be embedded; -1 until then */
-};
-
 static long sys(long nr, long a0, long a1, long a2, long a3, long a4)
 {
 	return fx_arch_syscall(nr, a0, a1, a2, a3, a4, 0);
-}
-
-static struct sync_engine *of(struct fx_engine *engine)
-{
-	return fx_container_of(engine, struct sync_engine, base);
-}
-
-static struct fx_beside *beside(struct sync_engine *e, uint32_t index)
-{
-	return &e->base.set->beside[index];
-}
-
-static const struct fx_call_desc *desc_of(struct sync_engine *e,
-					  const struct flexsc_entry *call)
-{
-	return fx_engine_desc(&e->base, call->nr);
-}
-
-static unsigned direction(struct sync_engine *e,
-			  const struct flexsc_entry *call)
-{
-	return desc_of(e, call)->flags & FX_CALL_OUT ? 1 : 0;
-}
-
-static int call_fd(struct sync_engine *e, const struct flexsc_entry *call)
-{
-	return (int)call->args[desc_of(e, call)->fd_arg];
-}
-
-/* Lists ------------------------------------------------------------------ */
-
-static void list_add(struct sync_engine *e, unsigned list, uint32_t index)
-{
-	struct fx_beside *b = beside(e, index);
-
-	b->state = (uint8_t)list;
-	b->next = 0;
-	b->prev = e->last[list];
-	if (b->prev)
-		beside(e, b->prev - 1)->next = index + 1;
-	else
-		e->first[list] = index + 1;
-	e->last[list] = index + 1;
-}
-
-static void list_remove(struct sync_engine *e, uint32_t index)
-{
-	struct fx_beside *b = beside(e, index);
-	unsigned list = b->state;
-
-	if (b->prev)
-		beside(e, b->prev - 1)->next = b->next;
-	else
-		e->first[list] = b->next;
-	if (b->next)
-		beside(e, b->next - 1)->prev = b->prev;
-	else
-		e->last[list] = b->prev;
-	b->state = LIST_NONE;
 }
 
 /* Only for a descriptor that exists: any other number may be huge. */
@@ -145,6 +55,7 @@ static struct sync_fd *make_record(struct sync_engine *e, int fd)
 	memset(fds + e->nr_fds, 0, (nr - e->nr_fds) * sizeof(*fds));
 	e->fds = fds;
 	e->nr_fds = nr;
+	fx_hold_reach(nr - 1);
 	return &fds[fd];
 }
 
@@ -199,7 +110,7 @@ static bool start_waiting(struct sync_engine *e, uint32_t index)
 	timeout_ms = own_timeout_ms(fd, dir);
 	b->fd = (uint32_t)fd;
 	b->queue = timeout_ms != 0;
-	b->stamp = fx_now_ms_coarse() + timeout_ms;
+	b->stamp = fx_now_ms_coarse() + timeout_ms + FX_PARK_COARSE_MS;
 	e->nr_timed += b->queue;
 	e->nr_waiting++;
 	rec->nr_waiting[dir]++;
@@ -252,6 +163,44 @@ static enum fx_try try_fd(struct flexsc_entry *call)
 	return verdict;
 }
 
+/* Files that are kept: each try notes the epoch, what waits has a hold. */
+static void note_epoch(struct sync_engine *e, const struct flexsc_entry *call)
+{
+	uint64_t *word = e->keeps ? fx_hold_word(call_fd(e, call)) : NULL;
+
+	if (word)
+		e->epoch = (uint16_t)fx_hold_epoch(fx_load_relaxed(word));
+}
+
+/* Return: false if it is to be tried again, the descriptor being closed. */
+static bool hold(struct sync_engine *e, uint32_t index)
+{
+	const struct flexsc_entry *call = fx_set_entry(e->base.set, index);
+	const struct fx_call_desc *desc = desc_of(e, call);
+	uint64_t *word;
+
+	if (!e->keeps || beside(e, index)->held || desc->fd_arg < 0 ||
+	    desc->flags & FX_CALL_CLOSES)
+		return true;
+	word = fx_hold_word(call_fd(e, call));
+	if (!word)
+		return true;
+	if (fx_hold_take(word, e->epoch) != FX_HOLD_TAKEN)
+		return false;
+	beside(e, index)->held = (uint32_t)call_fd(e, call) + 1;
+	return true;
+}
+
+static void drop(struct sync_engine *e, uint32_t index)
+{
+	struct fx_beside *b = beside(e, index);
+	int fd = (int)b->held - 1;
+
+	b->held = 0;
+	if (fd >= 0)
+		fx_hold_put(fd);
+}
+
 /* Not ready: is that the result, or is it to be waited for? */
 static enum fx_try not_ready(struct sync_engine *e, struct flexsc_entry *call)
 {
@@ -301,10 +250,13 @@ static enum fx_try try_call(struct sync_engine *e, struct flexsc_entry *call)
 
 	switch ((enum fx_call_class)desc->call_class) {
 	case FX_CALL_FD:
+		note_epoch(e, call);
 		if (!others_wait(e, call) && !is_risky(call))
 			verdict = try_fd(call);
 		return verdict == FX_TRY_PARK ? not_ready(e, call) : verdict;
 	case FX_CALL_WAIT:
+		if (desc->fd_arg >= 0)
+			note_epoch(e, call);
 		return FX_TRY_THREAD;
 	case FX_CALL_NEVER:
 		call->ret = fx_call_raw(call);
@@ -318,6 +270,13 @@ static enum fx_try try_call(struct sync_engine *e, struct flexsc_entry *call)
 	}
 }
 
+static void retry(struct sync_engine *e, uint32_t index)
+{
+	e->fds[beside(e, index)->fd].ready |= (uint8_t)(
+		1u << direction(e, fx_set_entry(e->base.set, index)));
+	e->ready = true;
+}
+
 /* Keep an entry for later. */
 static void keep(struct sync_engine *e, uint32_t index, enum fx_try verdict)
 {
@@ -325,6 +284,8 @@ static void keep(struct sync_engine *e, uint32_t index, enum fx_try verdict)
 			 FLEXSC_BUSY);
 	if (verdict != FX_TRY_PARK || !start_waiting(e, index))
 		list_add(e, LIST_BLOCKING, index);
+	if (!hold(e, index) && beside(e, index)->state == LIST_WAITING)
+		retry(e, index);
 }
 
 /* Complete an entry, and go on with its chain until something must wait. */
@@ -341,6 +302,7 @@ static void over(struct sync_engine *e, uint32_t index)
 		for (uint32_t i = rest; i; i = beside(e, i - 1)->chain)
 			fx_chain_tell(fx_set_entry(set, i - 1), distance++,
 				      call->ret);
+		drop(e, index);
 		fx_local_add(&e->base.local, set, index, call->ret);
 		if (!rest)
 			return;
@@ -470,7 +432,12 @@ static void try_ready(struct sync_engine *e, bool risk)
 			e->ready = true; /* next time */
 			continue;
 		}
+		note_epoch(e, call);
 		verdict = try_fd(call);
+		if (verdict == FX_TRY_PARK && !hold(e, i - 1)) {
+			e->ready = true; /* next time */
+			continue;
+		}
 		if (verdict == FX_TRY_PARK) {
 			rec->ready &= (uint8_t)~bit;
 			continue;
@@ -514,6 +481,7 @@ static int sync_new(struct fx_engine **engine,
 		return -ENOMEM;
 	fx_engine_setup(&e->base, &fx_engine_sync, config);
 	e->epfd = -1;
+	e->keeps = config->keeps_files;
 	*engine = &e->base;
 	return 0;
 }
@@ -664,6 +632,47 @@ static void sync_closing(struct fx_engine *engine, int fd)
 		e->fds[fd].armed = 0; /* the next file is not in the set */
 }
 
+static bool move_one(struct sync_engine *e, uint32_t index, int to)
+{
+	struct flexsc_entry *call = fx_set_entry(e->base.set, index);
+	unsigned dir = direction(e, call);
+	struct fx_beside *b = beside(e, index);
+
+	if (to < 0 || !make_record(e, to))
+		return false;
+	if (b->state == LIST_WAITING) {
+		struct sync_fd *rec = &e->fds[b->fd];
+
+		if (--rec->nr_waiting[dir] == 0)
+			arm_fd(e, rec, (int)b->fd);
+		e->fds[to].nr_waiting[dir]++;
+		b->fd = (uint32_t)to;
+		retry(e, index);
+	}
+	call->args[desc_of(e, call)->fd_arg] = (uint64_t)to;
+	fx_hold_add(fx_hold_word(to));
+	drop(e, index);
+	b->held = (uint32_t)to + 1;
+	return true;
+}
+
+static bool sync_moving(struct fx_engine *engine, int fd, int to)
+{
+	struct sync_engine *e = of(engine);
+
+	for (unsigned list = LIST_WAITING; list < NR_LISTS; list++) {
+		for (uint32_t i = e->first[list], next; i; i = next) {
+			int64_t done = fx_set_entry(engine->set, i - 1)->ret;
+
+			next = beside(e, i - 1)->next;
+			if (beside(e, i - 1)->held == (uint32_t)fd + 1 &&
+			    !move_one(e, i - 1, to))
+				end(e, i - 1, done > 0 ? done : -EBADF);
+		}
+	}
+	return true;
+}
+
 static int sync_fd(struct fx_engine *engine)
 {
 	struct sync_engine *e = of(engine);
@@ -711,6 +720,7 @@ const struct fx_engine_ops fx_engine_sync = {
 	.interrupt = sync_interrupt,
 	.cancel = sync_cancel,
 	.closing = sync_closing,
+	.moving = sync_moving,
 	.fd = sync_fd,
 	.due = sync_due,
 	.arm = sync_arm,

@@ -105,7 +105,8 @@ enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
 		verdict = fx_attempt(call, &hint);
 		return verdict == FX_TRY_PARK ? FX_TRY_THREAD : verdict;
 	}
-	*seq = rec->edges[dir];
+	fx_park_look(park, rec, (int)call->args[desc->fd_arg]);
+	*seq = fx_park_seq(rec, dir);
 	if ((rec->first[dir] && !turn) ||
 	    (rec->flags & (FX_FD_TRIED(dir) | FX_FD_READY(dir) | FX_FD_HUP)) ==
 		    FX_FD_TRIED(dir)) {

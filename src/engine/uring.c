@@ -640,6 +640,20 @@ static void uring_closing(struct fx_engine *engine, int fd)
 	fx_engine_poll.closing(engine, fd);
 }
 
+static bool uring_moving(struct fx_engine *engine, int fd, int to)
+{
+	struct uring_engine *e = of(engine);
+
+	/* What was submitted has its file. */
+	submit(e);
+	if (io_uring_sq_ready(&e->ring))
+		return false;
+	for (uint32_t i = e->oldest; i; i = beside(e, i - 1)->newer)
+		if (beside(e, i - 1)->held == (uint32_t)fd + 1)
+			fx_park_drop(&e->poll.park, i - 1);
+	return fx_poll_moving(engine, fd, to);
+}
+
 static int uring_fd(struct fx_engine *engine)
 {
 	return fx_engine_poll.fd(engine);
@@ -679,6 +693,7 @@ const struct fx_engine_ops fx_engine_uring = {
 	.interrupt = uring_interrupt,
 	.cancel = uring_cancel,
 	.closing = uring_closing,
+	.moving = uring_moving,
 	.fd = uring_fd,
 	.due = uring_due,
 	.arm = uring_arm,

@@ -43,6 +43,7 @@ struct fx_beside {
 	uint32_t older, newer; /* queue by time of parking, index + 1 */
 	uint32_t stamp; /* when it was parked, in the engine's unit */
 	uint32_t fd; /* descriptor it is parked on */
+	uint32_t held; /* descriptor that it holds + 1; see engine/hold.h */
 	uint32_t posted; /* where on the submission ring, low half */
 	uint8_t queue; /* which queue by time; 0 none */
 	uint8_t state; /* the engine's own */

@@ -103,6 +103,10 @@ static struct fx_carrier *post(struct fx_carrier *carrier, struct fx_task *me,
 			fx_store_relaxed(&queue->waited, 1u);
 			return carrier;
 		case FX_POST_DONE:
+			if (fx_unlikely(++carrier->calls >= FX_CALLS_A_ROUND)) {
+				carrier->round = FX_ROUND;
+				carrier = fx_away(carrier, me, FX_AFTER_YIELD);
+			}
 			fx_leave(carrier);
 			return NULL;
 		case FX_POST_FULL:
@@ -114,9 +118,10 @@ static struct fx_carrier *post(struct fx_carrier *carrier, struct fx_task *me,
 	}
 }
 
-int64_t fx_call(struct fx_task *me, struct flexsc_entry *call,
-		const char *where, const struct fx_deadline *deadline,
-		uint32_t mask, enum fx_reason *reason)
+static int64_t call_posted(struct fx_task *me, struct flexsc_entry *call,
+			   const char *where,
+			   const struct fx_deadline *deadline, uint32_t mask,
+			   enum fx_reason *reason)
 {
 	struct fx_request request = { .task = me };
 	struct fx_carrier *carrier = fx_enter(me);
@@ -148,4 +153,23 @@ int64_t fx_call(struct fx_task *me, struct flexsc_entry *call,
 	ask_cancel(queue, &request);
 	fx_park(me, where, NULL, 0);
 	return request.ret;
+}
+
+/* A close ends by itself: it has no deadline. */
+static int64_t close_posted(struct fx_task *me, struct flexsc_entry *call)
+{
+	return me ? call_posted(me, call, "close", NULL, 0, NULL) :
+		    call_at_home(call);
+}
+
+int64_t fx_call(struct fx_task *me, struct flexsc_entry *call,
+		const char *where, const struct fx_deadline *deadline,
+		uint32_t mask, enum fx_reason *reason)
+{
+	if (fx_unlikely(fx_owner_desc(call->nr)->flags & FX_CALL_CLOSES)) {
+		if (reason)
+			*reason = (enum fx_reason)0;
+		return fx_call_closing(me, call, close_posted);
+	}
+	return call_posted(me, call, where, deadline, mask, reason);
 }

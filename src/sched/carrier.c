@@ -203,12 +203,15 @@ static void look_around(struct fx_carrier *carrier)
 	struct fx_engine *engine = owner->engine;
 
 	carrier->round = 0;
+	carrier->calls = 0;
 	fx_count(&queue->count, rounds);
 	fx_store_relaxed(&queue->now_ms, fx_now_ms_coarse());
 	fx_count_add(&queue->count, received,
 		     fx_ready_receive(&queue->ready, &queue->ready));
 	if (fx_unlikely(fx_load_relaxed(&queue->cancels)))
 		fx_cancel_asked(carrier);
+	if (fx_unlikely(fx_load_acquire(&queue->move)))
+		fx_move_asked(carrier);
 	fx_owner_flush(owner);
 	/* With nothing ready the kernel is asked when going to sleep. */
 	if (fx_ready_any(&queue->ready) && !fx_owner_quiet(owner))
@@ -246,7 +249,8 @@ static struct fx_task *steal(struct fx_carrier *carrier)
 
 static bool anything(const struct fx_queue *mine)
 {
-	if (fx_load_relaxed(&mine->cancels) || fx_load_acquire(&fx_sched.stop))
+	if (fx_load_relaxed(&mine->cancels) || fx_load_relaxed(&mine->move) ||
+	    fx_load_acquire(&fx_sched.stop))
 		return true;
 	for (uint32_t i = 0; i < fx_sched.nr_queues; i++)
 		if (fx_ready_any(&fx_sched.queue[i]->ready))

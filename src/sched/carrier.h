@@ -10,8 +10,9 @@
  * Switches go from task to task. What is to be done with the one that was left
  * (struct fx_carrier.after) is done by the next one, on its stack, when the
  * context is saved: fx_finish(). A carrier goes through its scheduler context
- * only when nothing is ready, or every FX_ROUND switches, to look at engine,
- * timers and inbox; so posting, reaping and waiting are by one thread at a time.
+ * only when nothing is ready, or every FX_ROUND switches (FX_CALLS_A_ROUND
+ * calls that did not wait), to look at engine, timers and inbox; so posting,
+ * reaping and waiting are by one thread at a time.
  *
  * (flexsc-osdi10.txt, 4.2, figures 7 and 8.)
  */
@@ -30,6 +31,8 @@
 #include <sched.h>
 
 #define FX_ROUND 64
+/* A task that only makes such calls looks busy to the watchdog. */
+#define FX_CALLS_A_ROUND 256
 
 struct fx_request;
 
@@ -42,6 +45,7 @@ struct fx_queue {
 	uint32_t index; /* I */
 	int cpu; /* I: or -1 */
 	struct fx_request *cancels; /* A: stack of calls to cancel */
+	uint32_t move; /* A: fx_sched.moves is to be done here */
 	struct fx_timers_heap timers[FX_NR_CLOCKS]; /* H */
 	struct fx_owner owner; /* H; set.owner_eventfd: I */
 	struct fx_queue_counters count; /* H; A to read */
@@ -62,6 +66,7 @@ struct fx_carrier {
 	struct fx_claim claim; /* A */
 	uint32_t switches; /* C; A to read */
 	uint32_t round; /* C: switches since the last round */
+	uint32_t calls; /* C: calls that ended at once, the same */
 	struct fx_queue *queue; /* C; the watchdog while it is a spare */
 	struct fx_task *left; /* C: what fx_finish() is about */
 	enum fx_after after; /* C */
@@ -72,6 +77,18 @@ struct fx_carrier {
 	struct fx_carrier *all; /* list of all, the same */
 	pthread_t thread;
 	pid_t tid; /* C: of its kernel thread; A to read */
+};
+
+/*
+ * Calls that are to keep their file; see sched/close.c. Key: B who has set
+ * busy; A anybody, atomically.
+ */
+struct fx_moves {
+	uint32_t busy; /* A */
+	uint32_t left; /* A, futex: queues that have still to do it */
+	int fd, to; /* B */
+	struct fx_task *task; /* B: waits for it, with this ticket; or NULL */
+	fx_ticket ticket;
 };
 
 struct fx_sched {
@@ -86,6 +103,8 @@ struct fx_sched {
 	uint32_t nr_spares, nr_carriers;
 	uint32_t watch_asleep; /* futex, A */
 	uint32_t count_cpu; /* A: see sched/cpu.c */
+	struct fx_moves moves;
+	pid_t pid; /* I */
 	pthread_t watchdog;
 	bool watched;
 };
@@ -173,6 +192,12 @@ bool fx_wake_inside(struct fx_carrier *carrier, struct fx_task *task,
 /* sched/call.c: what came back, and what is to be cancelled. */
 unsigned fx_reap(struct fx_carrier *carrier);
 void fx_cancel_asked(struct fx_carrier *carrier);
+
+/* sched/close.c */
+void fx_move_asked(struct fx_carrier *carrier);
+int64_t fx_call_closing(struct fx_task *me, struct flexsc_entry *call,
+			int64_t (*make)(struct fx_task *me,
+					struct flexsc_entry *call));
 
 /* sched/watchdog.c */
 int fx_watchdog_start(void);

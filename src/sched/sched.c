@@ -3,6 +3,7 @@
 #include "sched/carrier.h"
 
 #include "base/clock.h"
+#include "engine/hold.h"
 #include "engine/pool.h"
 #include "engine/quiet.h"
 
@@ -10,6 +11,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_QUEUES 1024
 
@@ -62,6 +64,7 @@ static int new_queue(const struct fx_sched_options *o, uint32_t index, int cpu)
 						FLEXSC_MAX_ENTRIES,
 		.max_threads = o->max_threads,
 		.spin_ns = FX_NEVER,
+		.keeps_files = true,
 	};
 	struct fx_queue *queue = new_lines(sizeof(*queue));
 	int bad;
@@ -133,6 +136,7 @@ int fx_sched_init(const struct fx_sched_options *options)
 
 	fx_arch_init();
 	fx_barrier_init();
+	fx_sched.pid = getpid();
 	fx_call_signals_blocked = true; /* by all carriers */
 	bad = make_queues(options);
 	if (bad)
@@ -185,6 +189,7 @@ void fx_sched_after_fork(void)
 	struct fx_carrier *carrier = fx_sched.carriers, *next;
 
 	fx_barrier_after_fork();
+	fx_hold_after_fork();
 	if (me && me->carrier)
 		sched_setaffinity(0, sizeof(fx_sched.allowed),
 				  &fx_sched.allowed);

@@ -206,11 +206,27 @@ enum fx_reason fx_sleep(struct fx_task *me, const struct fx_deadline *until,
  * same, else -ECANCELED. At home the call is made as it is, in the kernel,
  * without deadline and mask. Never returns with the call in flight.
  *
+ * Calls that close descriptors take neither; @me may be NULL for them, in a
+ * thread that is no task. Every thread that closes a descriptor on which tasks
+ * may wait has to do it so, or between the two below.
+ *
  * Return: result or -errno.
  */
 int64_t fx_call(struct fx_task *me, struct flexsc_entry *call,
 		const char *where, const struct fx_deadline *deadline,
 		uint32_t mask, enum fx_reason *reason);
+
+/**
+ * fx_closing_begin - a descriptor will be closed, by whom we cannot see
+ * @me: the calling task, in either place; NULL in a thread that is none
+ *
+ * Tasks that wait on it keep its file and go on waiting, as threads of the
+ * kernel do (engine/hold.h). May switch.
+ *
+ * Return: true if fx_closing_end() must follow once it is closed, or not.
+ */
+bool fx_closing_begin(struct fx_task *me, int fd);
+void fx_closing_end(int fd);
 
 extern __thread struct fx_task *fx_task_self
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));

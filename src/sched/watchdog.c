@@ -84,7 +84,7 @@ static bool look_at(struct fx_queue *queue)
 		return true;
 	}
 	if (fx_load_relaxed(&queue->waited) || fx_ready_any(&queue->ready) ||
-	    fx_load_relaxed(&queue->cancels))
+	    fx_load_relaxed(&queue->cancels) || fx_load_relaxed(&queue->move))
 		hand_off(queue);
 	return true;
 }

@@ -170,6 +170,29 @@ static void files(void)
 	threads_run(20, file_reader, NULL);
 }
 
+static unsigned nr_slept;
+
+/* Calls that never wait: the others get their turn all the same. */
+static void busy(struct thread *t)
+{
+	for (int i = 0; t->number && i < 100; i++) {
+		sleep_ns(t, 100000);
+		__atomic_add_fetch(&nr_slept, 1, __ATOMIC_SEQ_CST);
+	}
+	if (t->number)
+		return;
+	while (__atomic_load_n(&nr_slept, __ATOMIC_SEQ_CST) < 300)
+		EXPECT(call3(&t->task, SYS_getpid, 0, 0, 0) == getpid());
+	EXPECT(COUNTED(handoffs) < 30);
+}
+
+static void busy_calls(void)
+{
+	scheduler(1);
+	threads_run(4, busy, NULL);
+	EXPECT(nr_slept == 300);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
@@ -177,6 +200,7 @@ int main(int argc, char **argv)
 		{ "deadlines", deadlines },
 		{ "interrupted", interrupted },
 		{ "files", files },
+		{ "busy_calls", busy_calls },
 	};
 
 	(void)argc;

@@ -208,7 +208,7 @@ static void sleeper(struct thread *t)
 	}
 }
 
-static void adopted(void)
+__attribute__((unused)) static void adopted(void)
 {
 	pthread_t other;
 
@@ -239,7 +239,10 @@ int main(int argc, char **argv)
 	static const struct test tests[] = {
 		{ "no_masks", no_masks },
 		{ "another_carrier", another_carrier },
+/* tsan's handlers are its own, which know the number they were set for. */
+#ifndef __SANITIZE_THREAD__
 		{ "adopted", adopted },
+#endif
 	};
 
 	(void)argc;
