@@ -79,7 +79,9 @@ static void stop_tokens()
 		});
 	std::this_thread::sleep_for(20ms);
 	threads.clear(); // asks each to stop, and joins it
-	std::printf("stop %d %d\n", stopped.load(), called.load());
+	// How many were called depends on who is faster: one that is woken by
+	// the wait's own callback takes the other one away.
+	std::printf("stop %d %d\n", stopped.load(), called.load() <= 20);
 }
 
 static void queues()
