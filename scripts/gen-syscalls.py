@@ -226,7 +226,9 @@ def out_table(table):
               f"_Static_assert(FX_NR_CALLS >= {table.nr_calls},",
               '\t       "FX_NR_CALLS is too small for syscalls.tbl");', "",
               "/* What is not listed is zero: FX_CALL_ABSENT. */",
-              "const struct fx_call_desc fx_call_table[FX_NR_CALLS] = {"]
+              "const struct fx_call_desc fx_call_table[FX_NR_ROWS] = {",
+              '\t[FX_READY_IN] = { "ready_in", NULL, FX_CALL_FD, 2, 0, 0 },',
+              '\t[FX_READY_OUT] = { "ready_out", NULL, FX_CALL_FD, 2, 0, FX_CALL_OUT },']
     for call in table.ordered():
         reason = f'"{call.text}"' if call.call_class == "none" else "NULL"
         lines.append(

@@ -142,7 +142,7 @@ static inline const struct fx_call_desc *fx_owner_desc(unsigned int nr)
 {
 	static const struct fx_call_desc absent = { .fd_arg = -1 };
 
-	return nr < FX_NR_CALLS ? &fx_call_table[nr] : &absent;
+	return nr < FX_NR_ROWS ? &fx_call_table[nr] : &absent;
 }
 
 #endif /* FX_CALL_OWNER_H */

@@ -5,6 +5,6 @@
 
 #include "engine/desc.h"
 
-extern const struct fx_call_desc fx_call_table[FX_NR_CALLS];
+extern const struct fx_call_desc fx_call_table[FX_NR_ROWS];
 
 #endif /* FX_CALL_TABLE_H */

@@ -7,6 +7,7 @@
 #include "engine/attempt.h"
 
 #include "arch/arch.h"
+#include "engine/desc.h"
 #include "engine/guard.h"
 #include "engine/iovec.h"
 #include "engine/rest.h"
@@ -563,9 +564,23 @@ static enum fx_try try_data(struct flexsc_entry *call, struct fx_hint *hint)
 	}
 }
 
+/* FX_READY_IN, FX_READY_OUT. */
+static enum fx_try try_ready(struct flexsc_entry *call)
+{
+	struct pollfd p = { .fd = (int)call->args[0],
+			    .events = (short)call->args[1] };
+	long r = sys(SYS_poll, (long)&p, 1, 0, 0, 0, 0);
+
+	call->ret = r > 0 ? p.revents : r;
+	return r ? FX_TRY_DONE : FX_TRY_PARK;
+}
+
 enum fx_try fx_attempt(struct flexsc_entry *call, struct fx_hint *hint)
 {
 	switch (call->nr) {
+	case FX_READY_IN:
+	case FX_READY_OUT:
+		return try_ready(call);
 	case SYS_read:
 	case SYS_readv:
 	case SYS_pread64:

@@ -36,4 +36,16 @@ struct fx_call_desc {
 /* Defined in the call layer, handed down; FX_NR_CALLS numbers. */
 #define FX_NR_CALLS 512
 
+/*
+ * Not system calls: wait until a descriptor is ready for the events of the
+ * second argument (as poll), without doing anything; the result is what it is
+ * ready for. O_NONBLOCK and the socket's time-outs do not matter. Only src/
+ * posts them; -ENOSYS where an engine cannot. In the table like calls.
+ */
+#define FX_READY_IN FX_NR_CALLS
+#define FX_READY_OUT (FX_NR_CALLS + 1)
+#define FX_NR_ROWS (FX_NR_CALLS + 2)
+
+#define fx_is_ready_wait(nr) ((nr) >= FX_READY_IN)
+
 #endif /* FX_ENGINE_DESC_H */

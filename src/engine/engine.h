@@ -207,7 +207,7 @@ fx_engine_desc(const struct fx_engine *engine, unsigned int nr)
 {
 	static const struct fx_call_desc absent = { .fd_arg = -1 };
 
-	return nr < FX_NR_CALLS ? &engine->table[nr] : &absent;
+	return nr < FX_NR_ROWS ? &engine->table[nr] : &absent;
 }
 
 #endif /* FX_ENGINE_ENGINE_H */

@@ -119,7 +119,7 @@ static long watch(struct fx_park *park, struct fx_fdrec *rec, int fd,
 	if (rec->flags & FX_FD_SET(dir))
 		return 0;
 	if (set & FX_FD_SET(FX_IN))
-		ev.events |= EPOLLIN;
+		ev.events |= EPOLLIN | EPOLLPRI;
 	if (set & FX_FD_SET(FX_OUT))
 		ev.events |= EPOLLOUT;
 	bad = sys(SYS_epoll_ctl, park->epfd, op, fd, (long)&ev, 0);
@@ -148,26 +148,29 @@ static bool nonblocking(struct fx_fdrec *rec, int fd)
 	return false;
 }
 
-static enum fx_parked cannot_wait(struct fx_fdrec *rec,
-				  struct flexsc_entry *call, long bad)
-{
-	if (bad == -EPERM) {
-		rec->kind = FX_KIND_REGULAR;
-		return FX_PARK_THREAD;
-	}
-	if (bad == -EBADF) {
-		call->ret = call->ret > 0 ? call->ret : -EBADF;
-		return FX_PARK_FAILED;
-	}
-	return FX_PARK_THREAD; /* ENOSPC, ENOMEM, ELOOP: no room in the set */
-}
-
 /* What was done before counts more. */
 static enum fx_parked fail(struct flexsc_entry *call, int64_t ret)
 {
 	if (call->ret <= 0)
 		call->ret = ret;
 	return FX_PARK_FAILED;
+}
+
+/* A wait for readiness is no call that a thread could make. */
+static enum fx_parked to_thread(struct flexsc_entry *call)
+{
+	return fx_is_ready_wait(call->nr) ? fail(call, -ENOSYS) :
+					    FX_PARK_THREAD;
+}
+
+static enum fx_parked cannot_wait(struct fx_fdrec *rec,
+				  struct flexsc_entry *call, long bad)
+{
+	if (bad == -EPERM)
+		rec->kind = FX_KIND_REGULAR;
+	else if (bad == -EBADF)
+		return fail(call, -EBADF);
+	return to_thread(call); /* ENOSPC, ENOMEM, ELOOP: no room in the set */
 }
 
 /* Keep the file that was tried from being closed before it was moved. */
@@ -229,7 +232,8 @@ static enum fx_parked add(struct fx_park *park, struct fx_fdrec *rec,
 	    (rec->edges[dir] != (uint16_t)seq && (turn || !rec->first[dir])))
 		return FX_PARK_RETRY;
 	fresh = !(rec->flags & FX_FD_BLOCKING);
-	if (nonblocking(rec, fd) && call->nr != SYS_connect) {
+	if (!fx_is_ready_wait(call->nr) && nonblocking(rec, fd) &&
+	    call->nr != SYS_connect) {
 		/* Nothing is watched: only the next try will tell. */
 		rec->flags &= (uint16_t)~FX_FD_TRIED(dir);
 		return fail(call, -EAGAIN);
@@ -248,14 +252,13 @@ static enum fx_parked add(struct fx_park *park, struct fx_fdrec *rec,
 
 enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 {
-	int fd = call_fd(park, fx_set_entry(park->set, index));
-	enum fx_parked out = FX_PARK_THREAD;
+	struct flexsc_entry *call = fx_set_entry(park->set, index);
 	struct fx_fdrec *rec;
+	enum fx_parked out;
 
 	fx_park_lock(park);
-	rec = fx_park_record(park, fd, true);
-	if (rec)
-		out = add(park, rec, index, seq);
+	rec = fx_park_record(park, call_fd(park, call), true);
+	out = rec ? add(park, rec, index, seq) : to_thread(call);
 	fx_park_unlock(park);
 	return out;
 }
@@ -442,7 +445,7 @@ static long verify(struct fx_park *park, struct fx_fdrec *rec, int fd,
 	long bad;
 
 	if (rec->flags & FX_FD_SET(FX_IN))
-		ev.events |= EPOLLIN;
+		ev.events |= EPOLLIN | EPOLLPRI;
 	if (rec->flags & FX_FD_SET(FX_OUT))
 		ev.events |= EPOLLOUT;
 	bad = sys(SYS_epoll_ctl, park->epfd, EPOLL_CTL_MOD, fd, (long)&ev, 0);
@@ -484,6 +487,8 @@ static bool check_one(struct fx_park *park, uint32_t index, uint32_t now)
 		rec->checked_ms = now | 1;
 		if (bad == -EBADF)
 			result = -EBADF;
+		else if (fx_is_ready_wait(call->nr))
+			return false;
 		else if (!nonblocking(rec, fd) || call->nr == SYS_connect) {
 			timeout_ms = own_timeout_ms(rec, fd, dir);
 			if (!timeout_ms)

@@ -248,6 +248,10 @@ static enum fx_try try_call(struct sync_engine *e, struct flexsc_entry *call)
 	const struct fx_call_desc *desc = desc_of(e, call);
 	enum fx_try verdict = FX_TRY_PARK;
 
+	if (fx_is_ready_wait(call->nr)) {
+		call->ret = -ENOSYS;
+		return FX_TRY_DONE;
+	}
 	switch ((enum fx_call_class)desc->call_class) {
 	case FX_CALL_FD:
 		note_epoch(e, call);

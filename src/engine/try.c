@@ -103,7 +103,12 @@ enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
 
 		fx_park_unlock(park);
 		verdict = fx_attempt(call, &hint);
-		return verdict == FX_TRY_PARK ? FX_TRY_THREAD : verdict;
+		if (verdict != FX_TRY_PARK)
+			return verdict;
+		if (!fx_is_ready_wait(call->nr))
+			return FX_TRY_THREAD;
+		call->ret = -ENOSYS;
+		return FX_TRY_DONE;
 	}
 	fx_park_look(park, rec, (int)call->args[desc->fd_arg]);
 	*seq = fx_park_seq(rec, dir);

@@ -267,7 +267,8 @@ int flexsc_pending(const struct flexsc_event *ev)
 
 const char *flexsc_refusal(unsigned int nr)
 {
-	const struct fx_call_desc *desc = fx_owner_desc(nr);
+	const struct fx_call_desc *desc =
+		fx_owner_desc(nr < FX_NR_CALLS ? nr : FX_NR_CALLS - 1);
 
 	switch ((enum fx_call_class)desc->call_class) {
 	case FX_CALL_ABSENT:

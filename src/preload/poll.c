@@ -132,12 +132,25 @@ FX_NAME int pselect(int nr, fd_set *in, fd_set *out, fd_set *except,
 static int64_t wait_on(struct fx_thread *me, int fd, struct epoll_event *events,
 		       int nr, uint64_t timeout_ns)
 {
+	const struct pollfd set = { .fd = fd, .events = POLLIN };
+	struct fx_deadline deadline;
 	int64_t ret;
 
 	fx_thread_cancel_point(me);
-	ret = fx_arch_syscall(SYS_epoll_wait, fd, (long)events, nr, 0, 0, 0);
-	if (ret || !timeout_ns)
-		return ret;
+	if (timeout_ns != FX_NEVER)
+		fx_deadline_in(&deadline, timeout_ns);
+	for (;;) {
+		ret = fx_arch_syscall(SYS_epoll_wait, fd, (long)events, nr, 0,
+				      0, 0);
+		if (ret || !timeout_ns)
+			return ret;
+		ret = fx_thread_wait(me, &set,
+				     timeout_ns == FX_NEVER ? NULL : &deadline);
+		if (ret == FX_IO_PLAIN)
+			break;
+		if (ret <= 0)
+			return ret;
+	}
 	fx_thread_home(me, FX_HOME_CALL);
 	return FX_IO_PLAIN;
 }

@@ -44,7 +44,8 @@ FX_NAME long syscall(long nr, ...)
 	for (unsigned i = 0; i < 6; i++)
 		a[i] = va_arg(list, long);
 	va_end(list);
-	if (!fx_load_relaxed(&fx_threads_running))
+	if (!fx_load_relaxed(&fx_threads_running) || nr < 0 ||
+	    nr >= FX_NR_CALLS)
 		return PLAIN(nr, a);
 	switch (nr) {
 	case SYS_gettid:

@@ -36,6 +36,8 @@ static bool never_restarts(unsigned nr)
 	case SYS_msgsnd:
 	case SYS_msgrcv:
 	case SYS_io_getevents:
+	case FX_READY_IN:
+	case FX_READY_OUT:
 		return true;
 	default:
 		return false;

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waiting for several descriptors: the call itself, without waiting; if that
- * does not do, at home.
+ * Waiting for descriptors: for one, parked on it; for several, the call itself
+ * without waiting, and if that does not do, at home.
  */
 #include "threads/poll.h"
+
+#include "call/owner.h"
+#include "threads/time.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+
+#define NEAR 4096u /* less than any thread's stack */
 
 static long sys(long nr, long a0, long a1, long a2, long a3, long a4)
 {
@@ -22,15 +27,63 @@ struct ready {
 	nfds_t nr;
 };
 
+/* What one queue of a descriptor's waiters can wait for; 0: neither. */
+static unsigned kind_of(const struct pollfd *fd)
+{
+	const short in = POLLIN | POLLRDNORM | POLLPRI | POLLRDHUP;
+	const short out = POLLOUT | POLLWRNORM;
+
+	if (fd->fd < 0)
+		return 0;
+	if (fd->events & POLLIN && !(fd->events & ~in))
+		return FX_READY_IN;
+	if (fd->events & POLLOUT && !(fd->events & ~out))
+		return FX_READY_OUT;
+	return 0;
+}
+
+int64_t fx_thread_wait(struct fx_thread *me, const struct pollfd *fd,
+		       const struct fx_deadline *deadline)
+{
+	unsigned nr = kind_of(fd);
+	int64_t ret;
+
+	if (!nr)
+		return FX_IO_PLAIN;
+	ret = fx_io(me, nr, 0, deadline, (const long[6]){ fd->fd, fd->events });
+	if (ret > 0 || ret == -EINTR)
+		return ret;
+	return ret == -ETIMEDOUT ? 0 : FX_IO_PLAIN;
+}
+
+static const struct fx_deadline *deadline_in(struct fx_deadline *deadline,
+					     uint64_t timeout_ns)
+{
+	if (timeout_ns == FX_NEVER)
+		return NULL;
+	fx_deadline_in(deadline, timeout_ns);
+	return deadline;
+}
+
 static int64_t wait_ready(struct fx_thread *me, const struct ready *ready,
 			  uint64_t timeout_ns)
 {
+	const struct fx_deadline *limit;
+	struct fx_deadline deadline;
 	int64_t ret;
 
 	fx_thread_cancel_point(me);
 	ret = ready->ask(ready->arg);
 	if (ret || !timeout_ns)
 		return ret;
+	if (ready->nr == 1) {
+		limit = deadline_in(&deadline, timeout_ns);
+		do
+			ret = fx_thread_wait(me, ready->fds, limit);
+		while (ret > 0 && (ret = ready->ask(ready->arg)) == 0);
+		if (ret != FX_IO_PLAIN)
+			return ret;
+	}
 	/* Its own kernel thread can wait; there are no too many of them. */
 	fx_thread_home(me, FX_HOME_CALL);
 	return FX_IO_PLAIN;
@@ -48,12 +101,35 @@ static int64_t ask_poll(void *arg)
 	return sys(SYS_poll, (long)p->fds, (long)p->nr, 0, 0, 0);
 }
 
+/*
+ * Surely readable: just above us on the stack. Of anything else the kernel
+ * says first whether it is.
+ */
+static bool on_stack(const void *address)
+{
+	return (uintptr_t)address - (uintptr_t)__builtin_frame_address(0) <
+	       NEAR;
+}
+
 int64_t fx_thread_poll(struct fx_thread *me, struct pollfd *fds, nfds_t nr,
 		       uint64_t timeout_ns)
 {
 	struct polling polling = { fds, nr };
 	struct ready ready = { ask_poll, &polling, fds, nr };
+	struct fx_deadline deadline;
+	int64_t ret;
 
+	/* The usual one: what it is ready for is known without asking. */
+	if (nr == 1 && timeout_ns && on_stack(fds)) {
+		ret = fx_thread_wait(me, fds,
+				     deadline_in(&deadline, timeout_ns));
+		if (ret >= 0) {
+			fds->revents = (short)ret;
+			return ret > 0;
+		}
+		if (ret != FX_IO_PLAIN)
+			return ret;
+	}
 	return wait_ready(me, &ready, timeout_ns);
 }
 

@@ -9,6 +9,16 @@
 #include <sys/select.h>
 
 /**
+ * fx_thread_wait - until a descriptor is ready
+ * @deadline: or NULL
+ *
+ * Return: what it is ready for (poll's revents), 0 at the deadline, -EINTR, or
+ * FX_IO_PLAIN: nothing was done, it cannot be waited for so.
+ */
+int64_t fx_thread_wait(struct fx_thread *me, const struct pollfd *fd,
+		       const struct fx_deadline *deadline);
+
+/**
  * fx_thread_poll - as poll(2)
  * @me: from fx_thread_lent()
  * @timeout_ns: FX_NEVER: without limit
