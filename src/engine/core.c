@@ -7,6 +7,7 @@
 
 #include "arch/arch.h"
 #include "base/futex.h"
+#include "base/thread.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -311,27 +312,12 @@ static void reap_stuck(struct fx_uthread *e)
  * A thread that waits for its processor is in the same call for long too, but
  * another one would only wait beside it. Where /proc does not say: stuck.
  */
-static bool is_runnable(pid_t tid)
-{
-	char path[48], text[64] = { 0 }, *state = NULL;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	if (read(fd, text, sizeof(text) - 1) > 0)
-		state = strrchr(text, ')');
-	close(fd);
-	return state && state[1] == ' ' && state[2] == 'R';
-}
-
 static void stand_in(struct fx_uthread *e, uint32_t call)
 {
 	struct fx_core *c;
 
 	if (e->nr_stuck >= MAX_STUCK ||
-	    is_runnable(fx_load_relaxed(&e->core_tid)))
+	    fx_thread_runnable(fx_load_relaxed(&e->core_tid)))
 		return;
 	c = new_core(e);
 	if (!c)

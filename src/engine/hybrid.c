@@ -10,6 +10,7 @@
  * in wait(), between two postings.
  */
 #include "base/clock.h"
+#include "base/thread.h"
 #include "engine/core.h"
 #include "engine/engines.h"
 #include "engine/worth.h"
@@ -67,12 +68,8 @@ static uint64_t core_cpu_ns(struct hybrid *h)
 {
 	pid_t tid = fx_load_relaxed(&h->uthread.core_tid);
 
-	/*
-	 * As pthread_getcpuclockid() makes it; the thread's pthread_t is the
-	 * watcher's, who may just be putting another one in its place.
-	 */
-	return with_core(&h->uthread.poll.base) && tid ?
-		       clock_ns((clockid_t)(~(unsigned)tid << 3 | 6)) : 0;
+	/* Its pthread_t is the watcher's, who may just be replacing it. */
+	return with_core(&h->uthread.poll.base) ? fx_thread_cpu_ns(tid) : 0;
 }
 
 static void begin_window(struct hybrid *h, uint64_t now_ns)

@@ -324,29 +324,95 @@ static void pin(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Return: false at the end. */
-static bool wait_as_spare(struct fx_carrier *carrier)
+/*
+ * Idle for long, and there is another spare one: the end of this one. Nobody
+ * joins it; its memory is for another carrier, so who looks at it late finds
+ * one. Return: true if so; nothing of @carrier is the caller's any more.
+ */
+static bool retire(struct fx_carrier *carrier)
 {
+	struct fx_carrier **p;
+	bool gone;
+
+	fx_lock(&fx_sched.lock);
+	for (p = &fx_sched.spares; *p && *p != carrier; p = &(*p)->next)
+		;
+	gone = *p && fx_sched.nr_spares > 1 && !fx_load_relaxed(&fx_sched.stop);
+	if (gone) {
+		*p = carrier->next;
+		fx_sched.nr_spares--;
+		for (p = &fx_sched.carriers; *p != carrier; p = &(*p)->all)
+			;
+		*p = carrier->all;
+		fx_sched.nr_carriers--;
+		fx_store_relaxed(&carrier->tid, 0);
+		pthread_detach(pthread_self());
+		carrier->next = fx_sched.ended;
+		fx_sched.ended = carrier;
+	}
+	fx_unlock(&fx_sched.lock);
+	return gone;
+}
+
+/* The watchdog makes none: see fx_thread_unshare_files(). */
+static void keep_spare(void)
+{
+	bool none;
+
+	fx_lock(&fx_sched.lock);
+	none = !fx_sched.spares && fx_sched.nr_carriers < FX_MAX_CARRIERS;
+	fx_unlock(&fx_sched.lock);
+	if (none)
+		fx_carrier_new(NULL);
+}
+
+enum spare {
+	SPARE_GIVEN, /* it has a queue */
+	SPARE_STOP, /* the end of all */
+	SPARE_GONE, /* see retire() */
+};
+
+static enum spare wait_as_spare(struct fx_carrier *carrier)
+{
+	uint64_t end = fx_now_ns() + FX_SPARE_IDLE_MS * FX_NS_PER_MS, now;
+
 	fx_lock(&fx_sched.lock);
 	carrier->next = fx_sched.spares;
 	fx_sched.spares = carrier;
 	fx_sched.nr_spares++;
 	fx_unlock(&fx_sched.lock);
-	while (!fx_load_acquire(&carrier->given))
-		fx_futex_wait(&carrier->given, 0, FX_NEVER);
+	while (!fx_load_acquire(&carrier->given)) {
+		now = end == FX_NEVER ? 0 : fx_now_ns();
+		if (now >= end) {
+			if (retire(carrier))
+				return SPARE_GONE;
+			end = FX_NEVER; /* the last one stays */
+			continue;
+		}
+		fx_futex_wait(&carrier->given, 0,
+			      end == FX_NEVER ? FX_NEVER : end - now);
+	}
 	fx_store_relaxed(&carrier->given, 0u);
-	return carrier->queue;
+	if (!carrier->queue)
+		return SPARE_STOP;
+	keep_spare();
+	return SPARE_GIVEN;
 }
 
 void *fx_carrier_main(void *arg)
 {
 	struct fx_carrier *carrier = arg;
+	enum spare spare = SPARE_GIVEN;
 
 	pthread_setname_np(pthread_self(), "flexsc-carrier");
 	fx_arch_context_here(&carrier->context);
 	fx_store_relaxed(&carrier->tid, (pid_t)syscall(SYS_gettid));
 	while (!fx_load_acquire(&fx_sched.stop)) {
-		if (!carrier->queue && !wait_as_spare(carrier))
+		if (!carrier->queue)
+			spare = wait_as_spare(carrier);
+		if (spare == SPARE_GONE)
+			return NULL;
+		if (spare == SPARE_STOP)
 			break;
 		pin(carrier->queue->cpu);
 		run(carrier);

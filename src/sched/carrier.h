@@ -33,6 +33,9 @@
 #define FX_ROUND 64
 /* A task that only makes such calls looks busy to the watchdog. */
 #define FX_CALLS_A_ROUND 256
+/* Spare for so long, all but one end. */
+#define FX_SPARE_IDLE_MS 3000
+#define FX_MAX_CARRIERS 4096
 
 struct fx_request;
 
@@ -51,6 +54,8 @@ struct fx_queue {
 	struct fx_queue_counters count; /* H; A to read */
 	struct fx_carrier *holder; /* watchdog */
 	uint32_t stuck_switches; /* watchdog: as of its last tick */
+	uint64_t stuck_cpu_ns; /* watchdog: of the holder, then */
+	uint64_t stuck_since_ns; /* watchdog: the same, when it got stuck */
 };
 
 enum fx_after {
@@ -73,8 +78,9 @@ struct fx_carrier {
 	uint64_t cpu_mark_ns; /* C: its CPU clock at the last switch; or 0 */
 	struct fx_arch_context context; /* C: the scheduler's */
 	uint32_t given; /* futex: a spare was given a queue, or is to end */
-	struct fx_carrier *next; /* list of spares, under its lock */
-	struct fx_carrier *all; /* list of all, the same */
+	struct fx_carrier *next; /* list of spares, or of ended ones, under
+				    the lock */
+	struct fx_carrier *all; /* list of all that run, the same */
 	pthread_t thread;
 	pid_t tid; /* C: of its kernel thread; A to read */
 };
@@ -100,6 +106,7 @@ struct fx_sched {
 	uint32_t next_queue; /* A: for tasks that are new */
 	struct fx_lock lock; /* the lists below; never held at a wake-up */
 	struct fx_carrier *spares, *carriers;
+	struct fx_carrier *ended; /* memory for new ones */
 	uint32_t nr_spares, nr_carriers;
 	uint32_t watch_asleep; /* futex, A */
 	uint32_t count_cpu; /* A: see sched/cpu.c */

@@ -28,9 +28,34 @@ static void *new_lines(size_t size)
 	return p;
 }
 
+/* That of one that has ended, or more. */
+static struct fx_carrier *carrier_memory(void)
+{
+	struct fx_carrier *carrier;
+
+	fx_lock(&fx_sched.lock);
+	carrier = fx_sched.ended;
+	if (carrier)
+		fx_sched.ended = carrier->next;
+	fx_unlock(&fx_sched.lock);
+	if (carrier)
+		memset(carrier, 0, sizeof(*carrier));
+	return carrier ? carrier : new_lines(sizeof(*carrier));
+}
+
+static void free_ended(void)
+{
+	struct fx_carrier *carrier;
+
+	while ((carrier = fx_sched.ended)) {
+		fx_sched.ended = carrier->next;
+		free(carrier);
+	}
+}
+
 struct fx_carrier *fx_carrier_new(struct fx_queue *queue)
 {
-	struct fx_carrier *carrier = new_lines(sizeof(*carrier));
+	struct fx_carrier *carrier = carrier_memory();
 	sigset_t before;
 	int bad;
 
@@ -170,15 +195,18 @@ void fx_sched_fini(void)
 	fx_watchdog_stop();
 	for (uint32_t i = 0; i < fx_sched.nr_queues; i++)
 		fx_rouse(fx_sched.queue[i]);
+	fx_lock(&fx_sched.lock); /* from now on nobody retires */
 	for (carrier = fx_sched.carriers; carrier; carrier = carrier->all) {
 		fx_store_release(&carrier->given, 1u);
 		fx_futex_wake(&carrier->given, 1);
 	}
+	fx_unlock(&fx_sched.lock);
 	for (carrier = fx_sched.carriers; carrier; carrier = next) {
 		next = carrier->all;
 		pthread_join(carrier->thread, NULL);
 		free(carrier);
 	}
+	free_ended();
 	free_queues();
 	memset(&fx_sched, 0, sizeof(fx_sched));
 }
@@ -211,6 +239,7 @@ void fx_sched_after_fork(void)
 		next = carrier->all;
 		free(carrier);
 	}
+	free_ended();
 	memset(&fx_sched, 0, sizeof(fx_sched));
 }
 

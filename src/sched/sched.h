@@ -54,7 +54,8 @@ struct fx_sched_options {
 /* Written by the holder of the queue alone. */
 struct fx_queue_counters {
 	uint64_t parks, yields, rounds, sleeps;
-	uint64_t steals, handoffs, homes, received, timeouts;
+	uint64_t steals, homes, received, timeouts;
+	uint64_t handoffs, handoffs_running; /* all; of tasks that ran long */
 	uint64_t calls, calls_parked, cancels;
 };
 

@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds carriers that have run one task for longer than a tick while others
- * depend on their queue, and gives the queue to a spare carrier; the protocol
- * is in sched/claim.h. Whether the task computes, spins or is blocked in the
- * kernel makes no difference. Sleeps when all carriers do.
+ * Finds carriers that are stuck with one task while others depend on their
+ * queue, and gives the queue to a spare carrier; the protocol is in
+ * sched/claim.h. Sleeps when all carriers do.
+ *
+ * A task that is blocked in the kernel is answered within two ticks. One that
+ * computes or spins may do so for RUN_NS of CPU time, as if the kernel shared
+ * the processor out. One that waits for its processor is left alone: another
+ * carrier would only wait beside it.
  */
 #include "sched/carrier.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "engine/pool.h"
 
 #include <errno.h>
 
 #define TICK_NS (400 * FX_NS_PER_US) /* stuck: two in a row, so below 1 ms */
+#define RUN_NS (10 * FX_NS_PER_MS)
 #define IDLE_TICKS 16
-#define MAX_CARRIERS 4096
 
 static void put_spare(struct fx_carrier *spare)
 {
@@ -39,23 +44,16 @@ static struct fx_carrier *get_spare(void)
 	return spare;
 }
 
-/* A new one comes to the list by itself: for the next tick, or a later one. */
-static void keep_spare(void)
-{
-	bool none;
+enum fx_stuck {
+	FX_NOT_STUCK,
+	FX_STUCK_BLOCKED,
+	FX_STUCK_RUNNING
+};
 
-	fx_lock(&fx_sched.lock);
-	none = !fx_sched.spares && fx_sched.nr_carriers < MAX_CARRIERS;
-	fx_unlock(&fx_sched.lock);
-	if (none)
-		fx_carrier_new(NULL);
-}
-
-static void hand_off(struct fx_queue *queue)
+static void hand_off(struct fx_queue *queue, enum fx_stuck how)
 {
 	struct fx_carrier *spare = get_spare();
 
-	keep_spare();
 	if (!spare)
 		return;
 	if (!fx_claim_take(&queue->holder->claim)) {
@@ -63,6 +61,14 @@ static void hand_off(struct fx_queue *queue)
 		return;
 	}
 	fx_count(&queue->count, handoffs);
+	if (how == FX_STUCK_RUNNING) {
+		fx_count(&queue->count, handoffs_running);
+		/* What it computes may go on elsewhere. */
+		if (queue->cpu >= 0)
+			sched_setaffinity(fx_load_relaxed(&queue->holder->tid),
+					  sizeof(fx_sched.allowed),
+					  &fx_sched.allowed);
+	}
 	queue->holder = spare;
 	spare->queue = queue;
 	fx_store_relaxed(&spare->claim.word, (uint32_t)FX_CLAIM_HELD);
@@ -70,22 +76,56 @@ static void hand_off(struct fx_queue *queue)
 	fx_futex_wake(&spare->given, 1);
 }
 
+static bool private_files;
+
+/* It has been in one task since the tick before. */
+static enum fx_stuck how_stuck(struct fx_queue *queue)
+{
+	const struct fx_carrier *carrier = queue->holder;
+	uint64_t cpu_ns = fx_thread_cpu_ns(fx_load_relaxed(&carrier->tid));
+	bool ran = cpu_ns != queue->stuck_cpu_ns;
+
+	queue->stuck_cpu_ns = cpu_ns;
+	if (cpu_ns - queue->stuck_since_ns >= RUN_NS)
+		return FX_STUCK_RUNNING;
+	/* Where that cannot be asked: as if it was blocked. */
+	if (ran || (private_files &&
+		    fx_thread_runnable(fx_load_relaxed(&carrier->tid))))
+		return FX_NOT_STUCK;
+	return FX_STUCK_BLOCKED;
+}
+
+static void note(struct fx_queue *queue, uint32_t switches)
+{
+	queue->stuck_switches = switches;
+	queue->stuck_since_ns = queue->stuck_cpu_ns =
+		fx_thread_cpu_ns(fx_load_relaxed(&queue->holder->tid));
+}
+
+static bool is_needed(struct fx_queue *queue)
+{
+	return fx_load_relaxed(&queue->waited) || fx_ready_any(&queue->ready) ||
+	       fx_load_relaxed(&queue->cancels) ||
+	       fx_load_relaxed(&queue->move);
+}
+
 /* Return: whether its carrier is awake. */
 static bool look_at(struct fx_queue *queue)
 {
 	struct fx_carrier *carrier = queue->holder;
 	uint32_t switches = fx_load_relaxed(&carrier->switches);
+	enum fx_stuck stuck;
 
 	if (fx_load_relaxed(&queue->sleeping))
 		return false;
-	if (fx_load_relaxed(&carrier->claim.busy) ||
+	if (fx_load_acquire(&carrier->claim.busy) ||
 	    switches != queue->stuck_switches) {
-		queue->stuck_switches = switches;
+		note(queue, switches);
 		return true;
 	}
-	if (fx_load_relaxed(&queue->waited) || fx_ready_any(&queue->ready) ||
-	    fx_load_relaxed(&queue->cancels) || fx_load_relaxed(&queue->move))
-		hand_off(queue);
+	stuck = how_stuck(queue);
+	if (stuck != FX_NOT_STUCK && is_needed(queue))
+		hand_off(queue, stuck);
 	return true;
 }
 
@@ -109,6 +149,7 @@ static void *watch(void *arg)
 	unsigned idle = 0;
 
 	(void)arg;
+	private_files = fx_thread_unshare_files();
 	pthread_setname_np(pthread_self(), "flexsc-watchdog");
 	while (!fx_load_acquire(&fx_sched.stop)) {
 		bool awake = false;

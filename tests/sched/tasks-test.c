@@ -5,9 +5,13 @@
  */
 #include "threads.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -274,6 +278,111 @@ static void spinner(void)
 static void blocked(void)
 {
 	stuck(1);
+}
+
+/* A carrier that waits for its processor is not stuck. */
+static void *rival(void *arg)
+{
+	(void)arg;
+	while (!__atomic_load_n(&released, __ATOMIC_ACQUIRE))
+		fx_cpu_relax();
+	return NULL;
+}
+
+static void starved(struct thread *t)
+{
+	struct sched_param none = { 0 };
+	uint64_t end = fx_now_ns() + FX_NS_PER_SEC;
+
+	while (fx_now_ns() < end) {
+		/* The carrier's: next to nothing beside the rival. */
+		EXPECT(syscall(SYS_sched_setscheduler, 0, SCHED_IDLE, &none) ==
+		       0);
+		if (t->number)
+			sleep_ns(t, FX_NS_PER_MS);
+		burn(50 * FX_NS_PER_US);
+		fx_yield(&t->task);
+	}
+}
+
+static void preempted(void)
+{
+	struct thread *threads;
+	pthread_attr_t attr;
+	pthread_t other;
+	cpu_set_t one, all;
+	int cpu = 0;
+
+	scheduler(1);
+	pthread_attr_init(&attr);
+	CPU_ZERO(&one);
+	sched_getaffinity(0, sizeof(all), &all);
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_SET(cpu, &one);
+	pthread_attr_setaffinity_np(&attr, sizeof(one), &one);
+	pthread_create(&other, &attr, rival, NULL);
+	threads = threads_start(3, starved, NULL);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i].pthread, NULL);
+	printf("# %lu hand-offs\n", (unsigned long)COUNTED(handoffs));
+	EXPECT(COUNTED(handoffs) <= 3);
+	__atomic_store_n(&released, 1, __ATOMIC_RELEASE);
+	pthread_join(other, NULL);
+}
+
+static unsigned nr_carriers(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+	unsigned nr = 0;
+
+	while ((entry = readdir(dir))) {
+		char path[300], name[16] = { 0 };
+		int fd;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm",
+			 entry->d_name);
+		fd = open(path, O_RDONLY);
+		if (fd >= 0 && read(fd, name, sizeof(name) - 1) > 0)
+			nr += !strncmp(name, "flexsc-carrier", 14);
+		close(fd);
+	}
+	closedir(dir);
+	return nr;
+}
+
+static void nap(struct thread *t)
+{
+	struct timespec ts = { 0, 200 * 1000 * 1000 };
+
+	(void)t;
+	syscall(SYS_nanosleep, &ts, NULL);
+	add(1);
+}
+
+/* Spare carriers are made when they are needed, and end when they are not. */
+static void spares(void)
+{
+	uint64_t end;
+	unsigned most;
+	struct thread *threads;
+
+	scheduler(1);
+	threads = threads_start(8, nap, NULL);
+	while (now_count() < 8)
+		usleep(1000);
+	most = nr_carriers();
+	EXPECT(most > 3);
+	end = fx_now_ns() + 20 * FX_NS_PER_SEC;
+	while (nr_carriers() > 2 && fx_now_ns() < end)
+		usleep(50000);
+	EXPECT(nr_carriers() == 2);
+	threads_join(threads, 8);
+	/* And once more, with memory that was used. */
+	count = 0;
+	scheduler(1);
+	threads_run(8, nap, NULL);
 }
 
 /* Hogs that come and go: bundles move all the time. */
@@ -569,6 +678,8 @@ int main(int argc, char **argv)
 		{ "spinner", spinner },
 		{ "blocked", blocked },
 		{ "hand_offs", hand_offs },
+		{ "preempted", preempted },
+		{ "spares", spares },
 		{ "home", home },
 		{ "send_home", send_home },
 		{ "foreign", foreign },

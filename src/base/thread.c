@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Asking about threads by kernel id; see base/thread.h. */
+#include "base/thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define UNSHARE 2u /* flag of close_range */
+
+uint64_t fx_thread_cpu_ns(pid_t tid)
+{
+	/* As pthread_getcpuclockid() makes it, which asks for a pthread_t. */
+	clockid_t clock = (clockid_t)(~(unsigned)tid << 3 | 6);
+	struct timespec ts;
+
+	if (!tid || clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * FX_NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* Raw calls: the descriptors of some threads are none of a sanitizer's. */
+bool fx_thread_runnable(pid_t tid)
+{
+	char path[48], text[64] = { 0 }, *state = NULL;
+	int saved = errno;
+	long fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && syscall(SYS_read, fd, text, sizeof(text) - 1) > 0)
+		state = strrchr(text, ')');
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	errno = saved;
+	return state && state[1] == ' ' && state[2] == 'R';
+}
+
+bool fx_thread_unshare_files(void)
+{
+	int saved = errno;
+	long bad = syscall(SYS_close_range, 0, UINT32_MAX, UNSHARE);
+
+	errno = saved;
+	return !bad;
+}
