@@ -142,6 +142,8 @@ static void prepare(const struct run *r, const char *library)
 
 	add("LD_PRELOAD", library, true);
 	add("GLIBC_TUNABLES", NO_RSEQ, false);
+	/* It would end programs that were built with it. */
+	add("ASAN_OPTIONS", "verify_asan_link_order=0", false);
 	if (r->engine)
 		set("FLEXSC_ENGINE", r->engine);
 	if (r->cores)

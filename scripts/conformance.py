@@ -139,6 +139,10 @@ def run_all(suite, results, library, args):
                    for result in results}
         for done, future in enumerate(concurrent.futures.as_completed(waiting), 1):
             future.result()
+            result = waiting[future]
+            if result.kind() in ("regression", "unsteady"):
+                print(("\r" if show else "") + f"{result.name}: natively "
+                      f"{result.native[0]}, here {often(result.ours)}", flush=True)
             if show:
                 print(f"\r{done} of {len(results)}", end="", flush=True)
             elif done % 200 == 0:

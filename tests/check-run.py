@@ -93,7 +93,8 @@ def check_same(bench):
     threads = "import threading, time\n" \
         "all = [threading.Thread(target=time.sleep, args=(0.01,)) for _ in range(20)]\n" \
         "[t.start() for t in all]; [t.join() for t in all]; print('done')"
-    for command in (["ls", "-la", "/usr"],
+    asan = bench.build("asan", "int main(void) { return 8; }\n", "-fsanitize=address")
+    for command in ([asan or "true"], ["ls", "-la", "/usr"],
                     ["bash", "-c", "for i in 1 2 3; do (echo $i) | cat; done; exit 5"],
                     [*bench.compiler, "-S", "-o", "-", source],
                     ["git", "init", "-q", bench.folder / "repository"],
