@@ -42,6 +42,17 @@ static void await_creator(struct fx_thread *me)
 		fx_futex_wait(&me->published, AWAITED, FX_NEVER);
 }
 
+void fx_create_after_fork(void)
+{
+	struct fx_thread *me = fx_thread_self();
+
+	if (!me)
+		return;
+	/* Its creator, who may not have been so far, is not here. */
+	fx_store_relaxed(&me->published, (uint32_t)PUBLISHED);
+	me->tid = (pid_t)fx_arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
 /*
  * The thread ends for good: by returning, or at the end of any unwinding. From
  * here on it is the C library's alone, which runs destructors.

@@ -64,4 +64,7 @@ void fx_thread_wear(pthread_t thread);
 /* As pthread_cancel(3). */
 int fx_thread_cancel(pthread_t thread);
 
+/* In the child of a fork. */
+void fx_create_after_fork(void);
+
 #endif /* FX_THREADS_CREATE_H */

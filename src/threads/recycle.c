@@ -150,3 +150,10 @@ bool fx_recycle(struct fx_thread *me, void *result)
 	fx_thread_lent();
 	return fx_load_acquire(&me->taken) == TAKEN;
 }
+
+void fx_recycle_after_fork(void)
+{
+	idle.lock.word = 0;
+	idle.first = NULL;
+	idle.nr = 0;
+}

@@ -36,4 +36,7 @@ void fx_recycle_put(struct fx_thread *t);
 int fx_key_create(pthread_key_t *key, void (*destructor)(void *));
 int fx_key_delete(pthread_key_t key);
 
+/* In the child of a fork: none is kept. */
+void fx_recycle_after_fork(void);
+
 #endif /* FX_THREADS_RECYCLE_H */

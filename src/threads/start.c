@@ -7,8 +7,10 @@
 #include "engine/interrupt.h"
 #include "threads/alive.h"
 #include "threads/cond.h"
+#include "threads/create.h"
 #include "threads/lot.h"
 #include "threads/mutex.h"
+#include "threads/recycle.h"
 #include "threads/relay.h"
 #include "threads/rwlock.h"
 #include "threads/sem.h"
@@ -127,9 +129,11 @@ void fx_threads_after_fork(void)
 {
 	lock.word = 0;
 	fx_alive_after_fork();
+	fx_create_after_fork();
 	if (state != RUNNING)
 		return;
 	fx_slab_after_fork();
+	fx_recycle_after_fork();
 	fx_lot_after_fork();
 	fx_relay_after_fork();
 	fx_sched_after_fork();
