@@ -28,7 +28,6 @@ void fx_task_detach(struct fx_task *task)
 {
 	FX_BUG_ON(task->carrier);
 	fx_task_self = NULL;
-	fx_store_relaxed(&task->pending, 0u);
 }
 
 void fx_task_lend(struct fx_task *me)

@@ -96,7 +96,10 @@ void fx_sched_counters(uint32_t queue, struct fx_queue_counters *counters);
  */
 void fx_task_attach(struct fx_task *task, void *parking_stack);
 
-/* The thread is about to end, or goes on without us. At home, not armed. */
+/*
+ * The thread is about to end, or goes on without us. At home, not armed. What
+ * is pending stays so: until now it could be asked, and the caller answers.
+ */
 void fx_task_detach(struct fx_task *task);
 
 /* The calling task; NULL in threads that are none. */

@@ -82,13 +82,13 @@ static void install_once_more(int signal)
 }
 
 /*
- * Keep it pending on this kernel thread until the thread can take it. On a
- * kernel thread whose thread is away: no thread-local memory of C is touched.
+ * Keep it pending on this kernel thread until the thread can take it; all
+ * signals are blocked. On a kernel thread whose thread is away: no thread-local
+ * memory of C is touched.
  */
 static void keep(struct fx_thread *me, int signal, siginfo_t *info,
 		 ucontext_t *context)
 {
-	set_mask(ALL_BLOCKED);
 	install_once_more(signal);
 	if (fx_arch_syscall(SYS_rt_tgsigqueueinfo, own_pid(), me->tid, signal,
 			    (long)info, 0, 0))
@@ -143,12 +143,16 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	bool away = fx_thread_parking(&me);
 
 	if (away && me) {
+		set_mask(ALL_BLOCKED);
 		keep(me, signal, info, context);
 		fx_interrupt_outside(&me->task, FX_PENDING_SIGNAL,
 				     FX_SIGNAL_CANCEL);
 		return;
 	}
 	if (me && me->inside && !from_fault(signal, info)) {
+		/* Before the mask is noted: a second signal would note its own
+		 * over this one's, and this one would stay blocked. */
+		set_mask(ALL_BLOCKED);
 		me->mask = *mask_of(context);
 		keep(me, signal, info, context);
 		fx_interrupt_outside(&me->task, FX_PENDING_SIGNAL, 0);
