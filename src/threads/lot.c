@@ -34,19 +34,24 @@ static struct bucket table[BUCKETS];
  * it back is a plain store that wakes nobody. Who finds it held for longer
  * than that waits for a holder without a processor, and looks again by time.
  */
+#ifdef FX_MODEL
+#define SPINS 1
+#else
 #define SPINS 200
+#endif
 #define NAP_NS (50 * FX_NS_PER_US)
 
 static __attribute__((noinline)) void lock_slow(struct bucket *b)
 {
-	uint32_t unlocked = 0;
+	for (;;) {
+		for (unsigned i = 0; i < SPINS; i++) {
+			uint32_t unlocked = 0;
 
-	for (unsigned i = 1; !fx_cas(&b->locked, &unlocked, 1u); i++) {
-		unlocked = 0;
-		if (i % SPINS)
+			if (fx_cas(&b->locked, &unlocked, 1u))
+				return;
 			fx_cpu_relax();
-		else
-			fx_futex_wait(&b->locked, 1, NAP_NS);
+		}
+		fx_futex_wait(&b->locked, 1, NAP_NS);
 	}
 }
 
