@@ -103,8 +103,11 @@ static void *thread_main(void *arg)
 		fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK,
 				(long)&me->first_mask, 0,
 				sizeof(me->first_mask), 0, 0);
-	if (!me->stays)
-		fx_thread_return(me);
+	if (me->pinned) {
+		me->pinned = false;
+		fx_sched_unpin();
+	}
+	/* Lent at its first blocking call: many a thread makes none. */
 	return run(me);
 }
 
