@@ -24,18 +24,11 @@ FX_NEXT(pthread_barrier_wait);
 FX_NEXT(pthread_spin_lock);
 FX_NEXT(pthread_once);
 
-static inline struct fx_thread *waiter(void)
-{
-	return fx_likely(fx_load_relaxed(&fx_threads_running)) ?
-		       fx_thread_known() :
-		       NULL;
-}
-
 /* Semaphores --------------------------------------------------------------- */
 
 FX_NAME int sem_wait(sem_t *sem)
 {
-	struct fx_thread *me = waiter();
+	struct fx_thread *me = fx_waiter();
 	int ret = me ? fx_sem_wait(me, sem, NULL) : 1;
 
 	return ret == 1 ? NEXT(sem_wait)(sem) : ret;
@@ -44,7 +37,7 @@ FX_NAME int sem_wait(sem_t *sem)
 FX_NAME int sem_clockwait(sem_t *sem, clockid_t clock,
 			  const struct timespec *until)
 {
-	struct fx_thread *me = waiter();
+	struct fx_thread *me = fx_waiter();
 	struct fx_deadline deadline;
 	int ret = 1;
 
@@ -69,7 +62,7 @@ FX_NAME int sem_timedwait(sem_t *sem, const struct timespec *until)
 
 FX_NAME int sem_post(sem_t *sem)
 {
-	return waiter() ? fx_sem_post(sem) : NEXT(sem_post)(sem);
+	return fx_waiter() ? fx_sem_post(sem) : NEXT(sem_post)(sem);
 }
 
 /* Read-write locks ----------------------------------------------------------- */
@@ -228,7 +221,7 @@ FX_NAME int pthread_once(pthread_once_t *once, void (*run)(void))
 
 	if (fx_likely(fx_load_acquire(once) == 2))
 		return 0;
-	me = waiter();
+	me = fx_waiter();
 	return me ? fx_once(me, once, run) : NEXT(pthread_once)(once, run);
 }
 

@@ -19,6 +19,17 @@ static inline long fx_result(int64_t ret)
 }
 
 /*
+ * The calling thread, for what threads wait on; NULL before there are threads:
+ * the C library's will do then, and knows who owns it.
+ */
+static inline struct fx_thread *fx_waiter(void)
+{
+	return fx_likely(fx_load_relaxed(&fx_threads_running)) ?
+		       fx_thread_known() :
+		       NULL;
+}
+
+/*
  * The body of a name that is one system call: on a carrier by it, at home by
  * the C library.
  */

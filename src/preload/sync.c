@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of mutexes and condition variables: POSIX and C11. */
+#include "preload/c11.h"
 #include "preload/result.h"
 #include "threads/cond.h"
 #include "threads/mutex.h"
 #include "threads/time.h"
 
-#include <threads.h>
 
 FX_NEXT(pthread_mutex_lock);
 FX_NEXT(pthread_mutex_trylock);
@@ -20,28 +20,20 @@ FX_NEXT(pthread_cond_signal);
 FX_NEXT(pthread_cond_broadcast);
 FX_NEXT(pthread_cond_destroy);
 
-/* Before there are threads the C library's will do, and knows who owns it. */
-static inline struct fx_thread *waiter(void)
-{
-	return fx_likely(fx_load_relaxed(&fx_threads_running)) ?
-		       fx_thread_known() :
-		       NULL;
-}
-
 FX_NAME int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
 	struct fx_thread *me = fx_thread_self();
 
 	if (fx_likely(me && fx_mutex_lock_fast(me, mutex)))
 		return 0;
-	me = waiter();
+	me = fx_waiter();
 	return me ? fx_mutex_lock(me, mutex, NULL) :
 		    NEXT(pthread_mutex_lock)(mutex);
 }
 
 FX_NAME int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
-	struct fx_thread *me = waiter();
+	struct fx_thread *me = fx_waiter();
 
 	return me ? fx_mutex_trylock(me, mutex) :
 		    NEXT(pthread_mutex_trylock)(mutex);
@@ -52,7 +44,7 @@ FX_NAME int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	struct fx_thread *me = fx_thread_self();
 
 	if (fx_unlikely(!me))
-		me = waiter();
+		me = fx_waiter();
 	return me ? fx_mutex_unlock(me, mutex) :
 		    NEXT(pthread_mutex_unlock)(mutex);
 }
@@ -60,7 +52,7 @@ FX_NAME int pthread_mutex_unlock(pthread_mutex_t *mutex)
 FX_NAME int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
 				    const struct timespec *until)
 {
-	struct fx_thread *me = waiter();
+	struct fx_thread *me = fx_waiter();
 	struct fx_deadline deadline;
 	int bad;
 
@@ -97,7 +89,7 @@ FX_NAME int pthread_mutex_setprioceiling(pthread_mutex_t *mutex, int ceiling,
 
 FX_NAME int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 {
-	struct fx_thread *me = waiter();
+	struct fx_thread *me = fx_waiter();
 
 	return me ? fx_cond_wait(me, cond, mutex, NULL) :
 		    NEXT(pthread_cond_wait)(cond, mutex);
@@ -107,7 +99,7 @@ FX_NAME int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 				   clockid_t clock,
 				   const struct timespec *until)
 {
-	struct fx_thread *me = waiter();
+	struct fx_thread *me = fx_waiter();
 	struct fx_deadline deadline;
 	int bad;
 
@@ -120,7 +112,7 @@ FX_NAME int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 FX_NAME int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 				   const struct timespec *until)
 {
-	struct fx_thread *me = waiter();
+	struct fx_thread *me = fx_waiter();
 	struct fx_deadline deadline;
 	int bad;
 
@@ -132,14 +124,14 @@ FX_NAME int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 
 FX_NAME int pthread_cond_signal(pthread_cond_t *cond)
 {
-	struct fx_thread *me = waiter();
+	struct fx_thread *me = fx_waiter();
 
 	return me ? fx_cond_wake(me, cond, 1) : NEXT(pthread_cond_signal)(cond);
 }
 
 FX_NAME int pthread_cond_broadcast(pthread_cond_t *cond)
 {
-	struct fx_thread *me = waiter();
+	struct fx_thread *me = fx_waiter();
 
 	return me ? fx_cond_wake(me, cond, UINT32_MAX) :
 		    NEXT(pthread_cond_broadcast)(cond);
@@ -147,68 +139,52 @@ FX_NAME int pthread_cond_broadcast(pthread_cond_t *cond)
 
 FX_NAME int pthread_cond_destroy(pthread_cond_t *cond)
 {
-	return waiter() ? fx_cond_destroy(cond) :
+	return fx_waiter() ? fx_cond_destroy(cond) :
 			  NEXT(pthread_cond_destroy)(cond);
-}
-
-static int thrd_of(int bad)
-{
-	switch (bad) {
-	case 0:
-		return thrd_success;
-	case ENOMEM:
-		return thrd_nomem;
-	case ETIMEDOUT:
-		return thrd_timedout;
-	case EBUSY:
-		return thrd_busy;
-	default:
-		return thrd_error;
-	}
 }
 
 FX_NAME int mtx_lock(mtx_t *mutex)
 {
-	return thrd_of(pthread_mutex_lock((pthread_mutex_t *)mutex));
+	return fx_c11(pthread_mutex_lock((pthread_mutex_t *)mutex));
 }
 
 FX_NAME int mtx_trylock(mtx_t *mutex)
 {
-	return thrd_of(pthread_mutex_trylock((pthread_mutex_t *)mutex));
+	return fx_c11(pthread_mutex_trylock((pthread_mutex_t *)mutex));
 }
 
 FX_NAME int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
 {
-	return thrd_of(
+	return fx_c11(
 		pthread_mutex_timedlock((pthread_mutex_t *)mutex, until));
 }
 
 FX_NAME int mtx_unlock(mtx_t *mutex)
 {
-	return thrd_of(pthread_mutex_unlock((pthread_mutex_t *)mutex));
+	return fx_c11(pthread_mutex_unlock((pthread_mutex_t *)mutex));
 }
 
 FX_NAME int cnd_wait(cnd_t *cond, mtx_t *mutex)
 {
-	return thrd_of(pthread_cond_wait((pthread_cond_t *)cond,
+	return fx_c11(pthread_cond_wait((pthread_cond_t *)cond,
 					 (pthread_mutex_t *)mutex));
 }
 
 FX_NAME int cnd_timedwait(cnd_t *cond, mtx_t *mutex,
 			  const struct timespec *until)
 {
-	return thrd_of(pthread_cond_timedwait((pthread_cond_t *)cond,
+	return fx_c11(pthread_cond_timedwait((pthread_cond_t *)cond,
 					      (pthread_mutex_t *)mutex, until));
 }
 
 FX_NAME int cnd_signal(cnd_t *cond)
 {
-	return thrd_of(pthread_cond_signal((pthread_cond_t *)cond));
+	return fx_c11(pthread_cond_signal((pthread_cond_t *)cond));
 }
 
 FX_NAME int cnd_broadcast(cnd_t *cond)
 {
-	return thrd_of(pthread_cond_broadcast((pthread_cond_t *)cond));
+	return fx_c11(pthread_cond_broadcast((pthread_cond_t *)cond));
 }
 
 FX_NAME void cnd_destroy(cnd_t *cond)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of threads: POSIX and C11. */
+#include "preload/c11.h"
 #include "preload/result.h"
 #include "threads/create.h"
 #include "threads/recycle.h"
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <threads.h>
 #include <unistd.h>
 
 FX_NEXT(pthread_join);
@@ -196,22 +196,6 @@ FX_NAME pid_t gettid(void)
 		    (pid_t)fx_arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
-static int thrd_of(int bad)
-{
-	switch (bad) {
-	case 0:
-		return thrd_success;
-	case ENOMEM:
-		return thrd_nomem;
-	case ETIMEDOUT:
-		return thrd_timedout;
-	case EBUSY:
-		return thrd_busy;
-	default:
-		return thrd_error;
-	}
-}
-
 /* C11's start routines return int. */
 struct c11_start {
 	thrd_start_t start;
@@ -237,7 +221,7 @@ FX_NAME int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
 	bad = fx_thread_create(thread, NULL, c11_main, mine);
 	if (bad)
 		free(mine);
-	return thrd_of(bad);
+	return fx_c11(bad);
 }
 
 FX_NAME void thrd_exit(int result)
@@ -252,12 +236,12 @@ FX_NAME int thrd_join(thrd_t thread, int *result)
 
 	if (!bad && result)
 		*result = (int)(intptr_t)got;
-	return thrd_of(bad);
+	return fx_c11(bad);
 }
 
 FX_NAME int thrd_detach(thrd_t thread)
 {
-	return thrd_of(fx_thread_detach(thread));
+	return fx_c11(fx_thread_detach(thread));
 }
 
 FX_NAME void thrd_yield(void)
@@ -267,7 +251,7 @@ FX_NAME void thrd_yield(void)
 
 FX_NAME int tss_create(tss_t *key, tss_dtor_t destructor)
 {
-	return thrd_of(fx_key_create(key, destructor));
+	return fx_c11(fx_key_create(key, destructor));
 }
 
 FX_NAME void tss_delete(tss_t key)

@@ -99,12 +99,10 @@ static void *thread_main(void *arg)
 	me->tid = (pid_t)fx_arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	fx_rseq_leave();
 	fx_task_attach(&me->task, fx_thread_parking_top(me));
-	if (me->masked)
+	if (me->by_carrier) {
 		fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK,
 				(long)&me->first_mask, 0,
 				sizeof(me->first_mask), 0, 0);
-	if (me->pinned) {
-		me->pinned = false;
 		fx_sched_unpin();
 	}
 	/* Lent at its first blocking call: many a thread makes none. */
@@ -183,7 +181,7 @@ int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
 		return 0;
 	}
 	fx_thread_enter(me);
-	t->pinned = t->masked = me->task.carrier != NULL;
+	t->by_carrier = me->task.carrier != NULL;
 	t->first_mask = me->mask;
 	bad = pthread_create(out, attr ? &copy : NULL, thread_main, t);
 	if (bad)

@@ -56,11 +56,6 @@ static void go(struct fx_thread *me, enum fx_home_reason reason)
 {
 	fx_fetch_add(&fx_thread_counters.homes[reason], 1ull);
 	fx_go_home(&me->task);
-	if (me->pinned) {
-		/* Made by a carrier, whose processor it has inherited. */
-		me->pinned = false;
-		fx_sched_unpin();
-	}
 }
 
 void fx_thread_home(struct fx_thread *me, enum fx_home_reason reason)

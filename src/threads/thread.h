@@ -55,7 +55,6 @@ struct fx_thread {
 	uint8_t cancel_disabled; /* T: as the C library has it */
 	uint8_t cancel_async; /* T: the same */
 	uint8_t exiting; /* T: unwinding or past its start routine */
-	bool pinned; /* T: to the processor of the carrier that made it */
 	uint32_t handlers; /* T: handlers that have run */
 	uint32_t no_restart; /* T: of them, without SA_RESTART */
 	uint32_t held; /* T: locks that keep it at home */
@@ -69,7 +68,7 @@ struct fx_thread {
 	void *arg; /* T */
 	void *result; /* T, then the joiner */
 	uint64_t first_mask; /* creator, then T */
-	bool masked; /* creator: first_mask is to be set */
+	bool by_carrier; /* creator: what it inherited is a carrier's */
 	uint32_t life; /* under the bucket's lock: enum fx_life */
 	uint32_t published; /* futex: see threads/create.c */
 	size_t stack_size; /* I: as asked for */
