@@ -166,14 +166,20 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 /* The thread's own code on a carrier was interrupted by fx_interrupt_outside(). */
 static void interrupted(struct fx_thread *me, ucontext_t *context)
 {
+	const uint64_t cancel = 1ull << (FX_SIGNAL_CANCEL - 1);
 	uint32_t pending = fx_load_relaxed(&me->task.pending);
 
 	if (me->inside || fx_task_busy(&me->task) ||
 	    !((pending & FX_PENDING_SIGNAL) ||
 	      (me->cancel_async && fx_thread_canceled(me))))
 		return;
-	/* This frame is returned from at home, with the thread's own mask. */
+	/* This frame is returned from at home, with the thread's own mask. The
+	 * carrier goes on with others meanwhile, and is to be interrupted again;
+	 * not before, or this frame could be returned from at home by what the
+	 * next one does, with the carrier's mask. */
 	*mask_of(context) = me->mask;
+	fx_arch_syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&cancel, 0,
+			sizeof(cancel), 0, 0);
 	fx_thread_attend(me, me->cancel_async);
 	fx_thread_home(me, FX_HOME_SIGNAL);
 }
@@ -236,8 +242,7 @@ static int wrap_raw(int signal, struct kernel_action *libc,
 		return bad;
 	*libc = action;
 	action.handler = handler;
-	/* The carrier goes on with others while this one's frame is at home. */
-	action.flags |= SA_SIGINFO | SA_NODEFER;
+	action.flags |= SA_SIGINFO;
 	return raw_action(signal, &action, NULL);
 }
 
