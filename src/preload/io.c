@@ -136,7 +136,7 @@ FX_NAME ssize_t pwritev2(int fd, const struct iovec *iov, int nr, off_t at,
 
 FX_NAME int close(int fd)
 {
-	FX_CALL(NEXT(close)(fd), SYS_close, fd);
+	FX_CLOSE(NEXT(close)(fd), SYS_close, fd);
 }
 
 FX_NAME int fsync(int fd)
@@ -206,16 +206,16 @@ FX_NAME int flock(int fd, int operation)
 
 FX_NAME int dup2(int from, int to)
 {
-	FX_CALL(NEXT(dup2)(from, to), SYS_dup2, from, to);
+	FX_CLOSE(NEXT(dup2)(from, to), SYS_dup2, from, to);
 }
 
 FX_NAME int dup3(int from, int to, int flags)
 {
-	FX_CALL(NEXT(dup3)(from, to, flags), SYS_dup3, from, to, flags);
+	FX_CLOSE(NEXT(dup3)(from, to, flags), SYS_dup3, from, to, flags);
 }
 
 FX_NAME int close_range(unsigned first, unsigned last, int flags)
 {
-	FX_CALL(NEXT(close_range)(first, last, flags), SYS_close_range, first,
-		last, flags);
+	FX_CLOSE(NEXT(close_range)(first, last, flags), SYS_close_range, first,
+		 last, flags);
 }

@@ -73,16 +73,20 @@ void fx_before_vfork(void)
 	struct fx_thread *me = fx_thread_self();
 
 	go_home();
-	if (me)
+	if (me) {
 		me->held++;
+		me->vforked = true;
+	}
 }
 
 void fx_after_vfork(void)
 {
 	struct fx_thread *me = fx_thread_self();
 
-	if (me)
+	if (me) {
 		me->held--;
+		me->vforked = false;
+	}
 }
 
 FX_NAME pid_t forkpty(int *master, char *name, const struct termios *termios,

@@ -44,4 +44,13 @@ static inline struct fx_thread *fx_waiter(void)
 		return fx_ret == FX_IO_PLAIN ? next_call : fx_result(fx_ret); \
 	} while (0)
 
+/* The same of one that closes descriptors, wherever the thread is. */
+#define FX_CLOSE(next_call, nr, ...)                                          \
+	do {                                                                  \
+		int64_t fx_ret =                                              \
+			fx_io_close((nr), (const long[6]){ __VA_ARGS__ });    \
+                                                                              \
+		return fx_ret == FX_IO_PLAIN ? next_call : fx_result(fx_ret); \
+	} while (0)
+
 #endif /* FX_PRELOAD_RESULT_H */

@@ -6,7 +6,6 @@
 #include "threads/mutex.h"
 #include "threads/time.h"
 
-
 FX_NEXT(pthread_mutex_lock);
 FX_NEXT(pthread_mutex_trylock);
 FX_NEXT(pthread_mutex_clocklock);
@@ -140,7 +139,7 @@ FX_NAME int pthread_cond_broadcast(pthread_cond_t *cond)
 FX_NAME int pthread_cond_destroy(pthread_cond_t *cond)
 {
 	return fx_waiter() ? fx_cond_destroy(cond) :
-			  NEXT(pthread_cond_destroy)(cond);
+			     NEXT(pthread_cond_destroy)(cond);
 }
 
 FX_NAME int mtx_lock(mtx_t *mutex)
@@ -155,8 +154,7 @@ FX_NAME int mtx_trylock(mtx_t *mutex)
 
 FX_NAME int mtx_timedlock(mtx_t *mutex, const struct timespec *until)
 {
-	return fx_c11(
-		pthread_mutex_timedlock((pthread_mutex_t *)mutex, until));
+	return fx_c11(pthread_mutex_timedlock((pthread_mutex_t *)mutex, until));
 }
 
 FX_NAME int mtx_unlock(mtx_t *mutex)
@@ -167,14 +165,14 @@ FX_NAME int mtx_unlock(mtx_t *mutex)
 FX_NAME int cnd_wait(cnd_t *cond, mtx_t *mutex)
 {
 	return fx_c11(pthread_cond_wait((pthread_cond_t *)cond,
-					 (pthread_mutex_t *)mutex));
+					(pthread_mutex_t *)mutex));
 }
 
 FX_NAME int cnd_timedwait(cnd_t *cond, mtx_t *mutex,
 			  const struct timespec *until)
 {
 	return fx_c11(pthread_cond_timedwait((pthread_cond_t *)cond,
-					      (pthread_mutex_t *)mutex, until));
+					     (pthread_mutex_t *)mutex, until));
 }
 
 FX_NAME int cnd_signal(cnd_t *cond)

@@ -146,3 +146,30 @@ int64_t fx_io(struct fx_thread *me, unsigned nr, unsigned how,
 			return -EINTR;
 	}
 }
+
+int64_t fx_io_close(unsigned nr, const long args[6])
+{
+	struct fx_thread *me = fx_thread_lent();
+	struct flexsc_entry call = { .nr = (uint16_t)nr,
+				     .nr_args = fx_owner_desc(nr)->nr_args };
+	int64_t ret = FX_IO_PLAIN;
+
+	if (me)
+		ret = fx_io(me, nr, nr == SYS_close ? 0 : FX_IO_NO_CANCEL, NULL,
+			    args);
+	me = fx_thread_self();
+	/* In a child of vfork() the descriptors are others. */
+	if (ret != FX_IO_PLAIN || !fx_load_relaxed(&fx_threads_running) ||
+	    (me && me->vforked))
+		return ret;
+	if (nr == SYS_close)
+		pthread_testcancel();
+	for (unsigned i = 0; i < 6; i++)
+		call.args[i] = (uint64_t)args[i];
+	if (me)
+		fx_thread_enter(me);
+	ret = fx_call(me ? &me->task : NULL, &call, "close", NULL, 0, NULL);
+	if (me)
+		fx_thread_leave(me);
+	return ret;
+}

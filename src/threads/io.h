@@ -26,6 +26,16 @@
 int64_t fx_io(struct fx_thread *me, unsigned nr, unsigned how,
 	      const struct fx_deadline *deadline, const long args[6]);
 
+/**
+ * fx_io_close - close descriptors in any thread, lent or not
+ * @nr: close(2), dup2(2), dup3(2) or close_range(2)
+ *
+ * Threads that wait on a descriptor go on waiting for its file.
+ *
+ * Return: the result, or FX_IO_PLAIN: nobody can be waiting.
+ */
+int64_t fx_io_close(unsigned nr, const long args[6]);
+
 /* The same in fewer words. */
 #define fx_io_args(me, nr, how, ...) \
 	fx_io((me), (nr), (how), NULL, (const long[6]){ __VA_ARGS__ })

@@ -58,6 +58,7 @@ struct fx_thread {
 	uint32_t handlers; /* T: handlers that have run */
 	uint32_t no_restart; /* T: of them, without SA_RESTART */
 	uint32_t held; /* T: locks that keep it at home */
+	bool vforked; /* T: this is the child of a vfork() in its memory */
 	uint64_t mask; /* T: signal mask, valid while lent */
 
 	uint32_t often; /* T: goes home in the present period */

@@ -100,6 +100,48 @@ static void *locks_file(void *arg)
 	return arg;
 }
 
+/* Closed by another thread while it waits: it keeps the file. */
+static int kept[2];
+
+static void *reads_on(void *arg)
+{
+	char c = 0;
+
+	printf("read %zd %c\n", read(kept[0], &c, 1), c);
+	return arg;
+}
+
+static void *closes(void *arg)
+{
+	int other[2];
+
+	close(kept[0]);
+	socketpair(AF_UNIX, SOCK_STREAM, 0, other);
+	write(other[1], "o", 1); /* not for it, though the number is */
+	write(kept[1], "k", 1);
+	usleep(20000);
+	close(other[0]);
+	close(other[1]);
+	close(kept[1]);
+	return arg;
+}
+
+static void close_under_reader(int lent)
+{
+	pthread_t reader, closer;
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, kept);
+	pthread_create(&reader, NULL, reads_on, NULL);
+	usleep(100000);
+	if (lent) {
+		pthread_create(&closer, NULL, closes, NULL);
+		pthread_join(closer, NULL);
+	} else {
+		closes(NULL);
+	}
+	pthread_join(reader, NULL);
+}
+
 static void run(const char *name, void *(*start)(void *), void (*drive)(void))
 {
 	pthread_t thread[NR];
@@ -132,5 +174,7 @@ int main(void)
 	run("echo", echo, ping);
 	run("children", waits_for_child, NULL);
 	run("file locks", locks_file, NULL);
+	close_under_reader(1);
+	close_under_reader(0);
 	return 0;
 }
