@@ -1,29 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * System calls of tasks: posted on the page set of the queue that the task is
- * on, awaited by parking, cancelled by asking the holder of that queue.
- *
- * A request lies on the task's stack, so both its completion and the notice
- * that asks for its cancel must be over before the task goes on. Both are
- * consumed by the holder of the queue it was posted on; whichever comes last
- * wakes the task.
+ * on, awaited by parking, cancelled by asking the holder of that queue. The
+ * protocol between the two is in sched/request.h.
  */
 #include "sched/park.h"
+#include "sched/request.h"
 
 #include <errno.h>
-
-#define CANCELLING 1u /* a notice is on its way */
-#define DONE 2u
-
-/* Key: T the task; H the holder of the queue; A both, atomically. */
-struct fx_request {
-	uint64_t word; /* A: the ticket to wake, and the bits above */
-	fx_ticket second; /* T before the notice: ticket of the second park */
-	struct fx_task *task; /* T */
-	struct fx_request *next; /* T, then H: stack of notices */
-	int64_t ret; /* H before DONE */
-	uint32_t index; /* T */
-};
 
 unsigned fx_reap(struct fx_carrier *carrier)
 {
@@ -35,12 +19,10 @@ unsigned fx_reap(struct fx_carrier *carrier)
 		struct fx_request *request =
 			(struct fx_request *)(uintptr_t)done.cookie;
 		struct fx_task *task = request->task;
-		uint64_t word;
+		fx_ticket ticket = fx_request_complete(request, done.ret);
 
-		request->ret = done.ret;
-		word = fx_exchange(&request->word, (uint64_t)DONE);
-		if (fx_likely(!(word & CANCELLING)))
-			fx_wake_inside(carrier, task, word, FX_WOKEN_VALUE);
+		if (fx_likely(ticket))
+			fx_wake_inside(carrier, task, ticket, FX_WOKEN_VALUE);
 	}
 	if (nr)
 		fx_count_add(owner->counters, completed, nr);
@@ -55,14 +37,17 @@ void fx_cancel_asked(struct fx_carrier *carrier)
 
 	request = fx_exchange(&queue->cancels, (struct fx_request *)NULL);
 	for (; request; request = next) {
+		struct fx_task *task = request->task;
+		uint32_t index = request->index;
+		fx_ticket ticket;
+
 		next = request->next;
-		if (fx_load_acquire(&request->word) == DONE) {
-			fx_wake_inside(carrier, request->task, request->second,
-				       FX_WOKEN_VALUE);
+		ticket = fx_request_notice(request);
+		if (ticket) {
+			fx_wake_inside(carrier, task, ticket, FX_WOKEN_VALUE);
 			continue;
 		}
-		fx_store_relaxed(&request->word, request->second);
-		engine->ops->cancel(engine, request->index);
+		engine->ops->cancel(engine, index);
 		fx_count(&queue->count, cancels);
 	}
 }
@@ -144,7 +129,7 @@ static int64_t call_posted(struct fx_task *me, struct flexsc_entry *call,
 		return request.ret;
 
 	request.second = fx_task_arm(me);
-	if (!fx_cas(&request.word, &ticket, request.second | CANCELLING)) {
+	if (!fx_request_give_up(&request, ticket)) {
 		fx_task_disarm(me);
 		return request.ret;
 	}
