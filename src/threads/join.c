@@ -3,6 +3,7 @@
 #include "threads/create.h"
 #include "threads/lot.h"
 #include "threads/recycle.h"
+#include "threads/time.h"
 
 #include <errno.h>
 
@@ -111,6 +112,19 @@ static void give_up(void *thread)
 	change(&c);
 }
 
+/* One that has only its last steps left, or that we know nothing of. */
+static int join_by_libc(pthread_t thread, void **result,
+			const struct fx_deadline *deadline)
+{
+	struct timespec ts;
+
+	if (!deadline)
+		return pthread_join(thread, result);
+	ts = fx_timespec(deadline->at_ns);
+	return pthread_clockjoin_np(thread, result,
+				    fx_clock_id(deadline->clock), &ts);
+}
+
 int fx_thread_join(pthread_t thread, void **result,
 		   const struct fx_deadline *deadline)
 {
@@ -124,10 +138,10 @@ int fx_thread_join(pthread_t thread, void **result,
 	fx_thread_lent();
 	me = fx_thread_known();
 	if (!me || thread == pthread_self())
-		return pthread_join(thread, result);
+		return join_by_libc(thread, result, deadline);
 	change(&c);
 	if (!c.t)
-		return pthread_join(thread, result);
+		return join_by_libc(thread, result, deadline);
 	if (!c.done)
 		return EINVAL;
 	pthread_cleanup_push(give_up, (void *)thread);
@@ -138,7 +152,7 @@ int fx_thread_join(pthread_t thread, void **result,
 		return bad;
 	}
 	if (!join.ended)
-		return pthread_join(thread, result);
+		return join_by_libc(thread, result, deadline);
 	if (result)
 		*result = join.ended->result;
 	fx_recycle_put(join.ended);

@@ -53,6 +53,11 @@ def main():
         for hog in hogs:
             hog.kill()
             hog.wait()
+    # Where it cannot start the program runs all the same, after a word on it.
+    refused = run(args.program, dict(under, FLEXSC_ENGINE="none", FLEXSC_QUIET="1"))
+    if refused != expected:
+        print(f"not started: {refused[0]} instead of {expected[0]}\n{refused[1]}")
+        return 1
     print(f"the same in {args.rounds} rounds")
     return 0
 
