@@ -63,6 +63,8 @@ fx_arch_switch_raw:
 	jne	6f
 3:	cmpw	4(%rsp), %r9w
 	jne	7f
+	/* Here a parked stack can be unwound from; see scripts/flexsc.gdb. */
+fx_arch_parked:
 4:	addq	$8, %rsp
 	.cfi_def_cfa_offset 56
 	popq	%r15
