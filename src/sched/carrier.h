@@ -108,6 +108,8 @@ struct fx_sched {
 	struct fx_carrier *spares, *carriers;
 	struct fx_carrier *ended; /* memory for new ones */
 	uint32_t nr_spares, nr_carriers;
+	uint64_t nr_made; /* carriers, ever */
+	uint64_t closes_moved; /* A */
 	uint32_t watch_asleep; /* futex, A */
 	uint32_t count_cpu; /* A: see sched/cpu.c */
 	struct fx_moves moves;

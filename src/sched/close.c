@@ -70,6 +70,7 @@ static void move_calls(struct fx_task *me, int fd)
 	moves->fd = fd;
 	moves->to = to < 0 ? -1 : to;
 	ask_queues(moves, me);
+	fx_fetch_add(&fx_sched.closes_moved, UINT64_C(1));
 	fx_store_release(&moves->busy, 0u);
 	if (to >= 0)
 		fx_hold_put(to);

@@ -77,6 +77,7 @@ struct fx_carrier *fx_carrier_new(struct fx_queue *queue)
 	carrier->all = fx_sched.carriers;
 	fx_sched.carriers = carrier;
 	fx_sched.nr_carriers++;
+	fx_sched.nr_made++;
 	fx_unlock(&fx_sched.lock);
 	return carrier;
 }
@@ -268,4 +269,38 @@ void fx_sched_counters(uint32_t queue, struct fx_queue_counters *counters)
 
 	for (size_t i = 0; i < sizeof(*counters) / sizeof(*to); i++)
 		to[i] = fx_load_relaxed(&from[i]);
+}
+
+void fx_sched_carriers(struct fx_carrier_counters *counters)
+{
+	fx_lock(&fx_sched.lock);
+	*counters = (struct fx_carrier_counters){
+		.carriers = fx_sched.nr_carriers,
+		.spares = fx_sched.nr_spares,
+		.sleeping = fx_load_relaxed(&fx_sched.idle.nr_sleeping),
+		.made = fx_sched.nr_made,
+		.ended = fx_sched.nr_made - fx_sched.nr_carriers,
+		.closes_moved = fx_load_relaxed(&fx_sched.closes_moved),
+	};
+	fx_unlock(&fx_sched.lock);
+}
+
+void fx_task_look(const struct fx_task *task, struct fx_task_look *look)
+{
+	uint64_t word = fx_load_acquire(&task->state);
+	enum fx_task_state state = fx_task_state(word);
+
+	*look = (struct fx_task_look){
+		.state = state, .at_home = !fx_load_relaxed(&task->carrier)
+	};
+	if (state != FX_TASK_PARKED && state != FX_TASK_HOME)
+		return;
+	look->at_home = state == FX_TASK_HOME;
+	look->where = fx_load_relaxed(&task->where);
+	look->since_ms = fx_load_relaxed(&task->since_ms);
+	/* Of the parking before, or the next one: then it ran between. */
+	if (fx_load_acquire(&task->state) != word) {
+		look->state = FX_TASK_RUNNING;
+		look->where = NULL;
+	}
 }

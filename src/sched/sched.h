@@ -86,6 +86,27 @@ uint32_t fx_sched_nr_queues(void);
 /* A copy; fields may be of different moments. Any thread. */
 void fx_sched_counters(uint32_t queue, struct fx_queue_counters *counters);
 
+/* Of carriers; for observers. */
+struct fx_carrier_counters {
+	uint64_t carriers, spares, sleeping; /* now; spares wait for a queue */
+	uint64_t made, ended; /* since the beginning */
+	uint64_t closes_moved; /* closes that had to move what waits */
+};
+
+/* Any thread; fields may be of different moments. */
+void fx_sched_carriers(struct fx_carrier_counters *counters);
+
+/* What a task is doing, for observers. */
+struct fx_task_look {
+	enum fx_task_state state;
+	bool at_home; /* on its own kernel thread, parked or not */
+	const char *where; /* parked: for what, else NULL */
+	uint32_t since_ms; /* parked: fx_now_ms_coarse() of then */
+};
+
+/* Any thread that keeps the task from ending; true at some time lately. */
+void fx_task_look(const struct fx_task *task, struct fx_task_look *look);
+
 /**
  * fx_task_attach - the calling thread becomes a task, at home
  * @task: zeroed memory, or one that was detached, without pending bits but

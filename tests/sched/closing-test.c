@@ -45,8 +45,8 @@ static unsigned open_pipes(void)
 	while ((entry = readdir(dir))) {
 		char to[64] = { 0 };
 
-		n += readlinkat(dirfd(dir), entry->d_name, to,
-				sizeof(to) - 1) > 0 &&
+		n += readlinkat(dirfd(dir), entry->d_name, to, sizeof(to) - 1) >
+			     0 &&
 		     !strncmp(to, "pipe:", 5);
 	}
 	closedir(dir);
@@ -329,6 +329,7 @@ static void timed(struct thread *t)
 
 static void ends(void)
 {
+	struct fx_carrier_counters carriers;
 	struct thread *threads;
 	unsigned before;
 
@@ -337,7 +338,11 @@ static void ends(void)
 	before = open_pipes();
 	threads = threads_start(2, timed, NULL);
 	await_held(2);
+	fx_sched_carriers(&carriers);
+	EXPECT(carriers.closes_moved == 0);
 	take_away(NULL, BY_CLOSE, 0);
+	fx_sched_carriers(&carriers);
+	EXPECT(carriers.closes_moved == 1);
 	while (!load(&done))
 		usleep(1000);
 	EXPECT(open_pipes() == before); /* one less, and ours */

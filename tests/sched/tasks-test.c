@@ -364,6 +364,7 @@ static void nap(struct thread *t)
 /* Spare carriers are made when they are needed, and end when they are not. */
 static void spares(void)
 {
+	struct fx_carrier_counters carriers;
 	uint64_t end;
 	unsigned most;
 	struct thread *threads;
@@ -378,6 +379,10 @@ static void spares(void)
 	while (nr_carriers() > 2 && fx_now_ns() < end)
 		usleep(50000);
 	EXPECT(nr_carriers() == 2);
+	fx_sched_carriers(&carriers);
+	EXPECT(carriers.carriers == 2 && carriers.spares == 1);
+	EXPECT(carriers.made >= most);
+	EXPECT(carriers.ended == carriers.made - 2);
 	threads_join(threads, 8);
 	/* And once more, with memory that was used. */
 	count = 0;
@@ -657,6 +662,14 @@ static void idle(void)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	before = (uint64_t)ts.tv_sec * FX_NS_PER_SEC + (uint64_t)ts.tv_nsec -
 		 before;
+	for (unsigned i = 0; i < 4; i++) {
+		struct fx_task_look look;
+
+		fx_task_look(&threads[i].task, &look);
+		EXPECT(look.state == FX_TASK_PARKED && !look.at_home);
+		EXPECT(look.where && *look.where);
+		EXPECT(fx_now_ms_coarse() - look.since_ms >= 1000);
+	}
 	printf("# %lu us in an idle second\n", (unsigned long)before / 1000);
 	EXPECT(before < 2 * FX_NS_PER_MS);
 	for (unsigned i = 0; i < 4; i++)
