@@ -34,6 +34,10 @@ GracefulShutdownTimeout 5
 DocumentRoot "{root}/files"
 TypesConfig /dev/null
 AddType text/html .html
+<Directory />
+    AllowOverride None
+    Require all denied
+</Directory>
 <Directory "{root}/files">
     Require all granted
 </Directory>

@@ -41,6 +41,7 @@ enum fx_drains {
 struct fx_hint {
 	uint8_t kind; /* enum fx_kind; corrected when it proves wrong */
 	bool ready; /* readiness was just reported: no need to ask first */
+	bool more; /* not only data: the end, an error, urgent data */
 	bool ours; /* created by a posted call for posted calls */
 	uint8_t drains; /* enum fx_drains */
 	bool drained; /* set by the attempt: nothing more before an edge */

@@ -25,6 +25,7 @@ enum {
 #define FX_FD_ACTIVE 512u /* on the list of descriptors to retry */
 #define FX_FD_EDGE(dir) (1024u << (dir)) /* an edge came since the last try */
 #define FX_FD_DRAINS(n) ((n) << 13) /* two bits: enum fx_drains */
+#define FX_FD_URGENT 32768u /* there was urgent data once */
 #define FX_FD_CLOSED 4096u /* by a posted close: closed_at is valid */
 
 struct fx_fdrec {
@@ -90,6 +91,13 @@ static inline void fx_park_look(struct fx_park *park, struct fx_fdrec *rec,
 	fx_park_forget(park, rec, fd, FX_KIND_UNKNOWN, false);
 	rec->epoch = epoch;
 }
+
+/*
+ * Under the lock: may @call, which would have to wait, not wait because of
+ * O_NONBLOCK? Then its result is set.
+ */
+bool fx_park_refuses(const struct fx_fdrec *rec, struct flexsc_entry *call,
+		     int fd);
 
 /* What a try has seen, for fx_park_add(). */
 static inline uint32_t fx_park_seq(const struct fx_fdrec *rec, unsigned dir)

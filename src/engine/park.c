@@ -135,17 +135,14 @@ static long watch(struct fx_park *park, struct fx_fdrec *rec, int fd,
 }
 
 /* The descriptor's own O_NONBLOCK rules; seen once, checked again later. */
-static bool nonblocking(struct fx_fdrec *rec, int fd)
+static bool nonblocking(const struct fx_fdrec *rec, int fd)
 {
 	long flags;
 
 	if (rec->flags & FX_FD_BLOCKING)
 		return false;
 	flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0);
-	if (flags >= 0 && (flags & O_NONBLOCK))
-		return true;
-	rec->flags |= FX_FD_BLOCKING;
-	return false;
+	return flags >= 0 && (flags & O_NONBLOCK);
 }
 
 /* What was done before counts more. */
@@ -154,6 +151,16 @@ static enum fx_parked fail(struct flexsc_entry *call, int64_t ret)
 	if (call->ret <= 0)
 		call->ret = ret;
 	return FX_PARK_FAILED;
+}
+
+bool fx_park_refuses(const struct fx_fdrec *rec, struct flexsc_entry *call,
+		     int fd)
+{
+	if (fx_is_ready_wait(call->nr) || !nonblocking(rec, fd) ||
+	    call->nr == SYS_connect)
+		return false;
+	fail(call, -EAGAIN);
+	return true;
 }
 
 /* A wait for readiness is no call that a thread could make. */
@@ -232,12 +239,10 @@ static enum fx_parked add(struct fx_park *park, struct fx_fdrec *rec,
 	    (rec->edges[dir] != (uint16_t)seq && (turn || !rec->first[dir])))
 		return FX_PARK_RETRY;
 	fresh = !(rec->flags & FX_FD_BLOCKING);
-	if (!fx_is_ready_wait(call->nr) && nonblocking(rec, fd) &&
-	    call->nr != SYS_connect) {
-		/* Nothing is watched: only the next try will tell. */
-		rec->flags &= (uint16_t)~FX_FD_TRIED(dir);
-		return fail(call, -EAGAIN);
-	}
+	if (fx_park_refuses(rec, call, fd))
+		return FX_PARK_FAILED;
+	if (!fx_is_ready_wait(call->nr) && call->nr != SYS_connect)
+		rec->flags |= FX_FD_BLOCKING;
 	bad = watch(park, rec, fd, dir);
 	if (bad)
 		return cannot_wait(rec, call, bad);
@@ -276,6 +281,8 @@ static void note_edge(struct fx_park *park, const struct epoll_event *ev)
 		return;
 	if (over || (bits & EPOLLRDHUP))
 		rec->flags |= FX_FD_HUP;
+	if (bits & EPOLLPRI)
+		rec->flags |= FX_FD_URGENT;
 	if (over || (bits & (EPOLLIN | EPOLLRDHUP | EPOLLPRI))) {
 		rec->edges[FX_IN]++;
 		rec->flags |= FX_FD_READY(FX_IN) | FX_FD_EDGE(FX_IN);
@@ -490,6 +497,8 @@ static bool check_one(struct fx_park *park, uint32_t index, uint32_t now)
 		else if (fx_is_ready_wait(call->nr))
 			return false;
 		else if (!nonblocking(rec, fd) || call->nr == SYS_connect) {
+			if (call->nr != SYS_connect)
+				rec->flags |= FX_FD_BLOCKING;
 			timeout_ms = own_timeout_ms(rec, fd, dir);
 			if (!timeout_ms)
 				return false;

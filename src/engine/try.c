@@ -8,6 +8,7 @@
 #include "engine/usual.h"
 
 #include <errno.h>
+#include <sys/uio.h>
 
 /* What a try has shown: not ready, or nothing left; else still ready. */
 static inline void tried(struct fx_fdrec *rec, unsigned dir, bool not_ready,
@@ -40,6 +41,7 @@ try_in_full(struct fx_park *park, struct flexsc_entry *call,
 	hint.drains = (rec->flags / FX_FD_DRAINS(1u)) & 3u;
 	hint.ours = rec->flags & FX_FD_OURS;
 	hint.ready = rec->flags & FX_FD_EDGE(dir);
+	hint.more = rec->flags & (FX_FD_HUP | FX_FD_URGENT);
 	fx_park_unlock(park);
 	verdict = fx_attempt(call, &hint);
 	fx_park_lock(park);
@@ -47,7 +49,11 @@ try_in_full(struct fx_park *park, struct flexsc_entry *call,
 	rec->credit = hint.credit;
 	rec->flags &= (uint16_t)~FX_FD_DRAINS(3u);
 	rec->flags |= (uint16_t)FX_FD_DRAINS((unsigned)hint.drains);
-	tried(rec, dir, verdict == FX_TRY_PARK, hint.drained, seq);
+	/* Without an edge to come it must be tried again. */
+	tried(rec, dir,
+	      verdict == FX_TRY_PARK ||
+		      (call->ret == -EAGAIN && rec->flags & FX_FD_SET(dir)),
+	      hint.drained, seq);
 	fx_park_unlock(park);
 	return verdict;
 }
@@ -88,39 +94,89 @@ static inline enum fx_try try_usual(struct fx_park *park,
 	return FX_TRY_DONE;
 }
 
+static enum fx_try try_alone(struct flexsc_entry *call, struct fx_guard *guard)
+{
+	struct fx_hint hint = { .guard = guard, .thread = !guard };
+	enum fx_try verdict = fx_attempt(call, &hint);
+
+	if (verdict != FX_TRY_PARK)
+		return verdict;
+	if (!fx_is_ready_wait(call->nr))
+		return FX_TRY_THREAD;
+	call->ret = -ENOSYS;
+	return FX_TRY_DONE;
+}
+
+/* Its arguments say that it does not wait. */
+static bool never_waits(const struct flexsc_entry *call)
+{
+	switch (call->nr) {
+	case SYS_recvfrom:
+	case SYS_sendto:
+	case SYS_recvmmsg:
+	case SYS_sendmmsg:
+		return call->args[3] & MSG_DONTWAIT;
+	case SYS_recvmsg:
+	case SYS_sendmsg:
+		return call->args[2] & MSG_DONTWAIT;
+	case SYS_preadv2:
+	case SYS_pwritev2:
+		return call->args[5] & RWF_NOWAIT;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Would it only find that it has to wait? What does not wait is not to be
+ * refused by what is remembered: the edge may be known to the caller already,
+ * by an epoll set of its own, and not yet to us.
+ */
+static inline bool must_wait(const struct fx_fdrec *rec,
+			     const struct flexsc_entry *call, unsigned dir,
+			     bool turn)
+{
+	if (!(rec->first[dir] && !turn) &&
+	    (rec->flags & (FX_FD_TRIED(dir) | FX_FD_READY(dir) | FX_FD_HUP)) !=
+		    FX_FD_TRIED(dir))
+		return false;
+	if (fx_is_ready_wait(call->nr))
+		return true;
+	return rec->flags & FX_FD_BLOCKING && !never_waits(call);
+}
+
 enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
 			bool turn, struct fx_guard *guard, uint32_t *seq)
 {
 	const struct fx_call_desc *desc = &park->table[call->nr];
 	unsigned dir = desc->flags & FX_CALL_OUT ? FX_OUT : FX_IN;
+	int fd = (int)call->args[desc->fd_arg];
+	enum fx_try verdict;
 	struct fx_fdrec *rec;
 
 	fx_park_lock(park);
-	rec = fx_park_record(park, (int)call->args[desc->fd_arg], true);
+	rec = fx_park_record(park, fd, true);
 	if (fx_unlikely(!rec)) {
-		struct fx_hint hint = { .guard = guard, .thread = !guard };
-		enum fx_try verdict;
-
 		fx_park_unlock(park);
-		verdict = fx_attempt(call, &hint);
-		if (verdict != FX_TRY_PARK)
-			return verdict;
-		if (!fx_is_ready_wait(call->nr))
-			return FX_TRY_THREAD;
-		call->ret = -ENOSYS;
-		return FX_TRY_DONE;
+		return try_alone(call, guard);
 	}
-	fx_park_look(park, rec, (int)call->args[desc->fd_arg]);
+	fx_park_look(park, rec, fd);
 	*seq = fx_park_seq(rec, dir);
-	if ((rec->first[dir] && !turn) ||
-	    (rec->flags & (FX_FD_TRIED(dir) | FX_FD_READY(dir) | FX_FD_HUP)) ==
-		    FX_FD_TRIED(dir)) {
+	if (must_wait(rec, call, dir, turn)) {
 		fx_park_unlock(park);
 		return FX_TRY_PARK;
 	}
 	if (fx_likely(rec->kind == FX_KIND_SOCKET &&
 		      fx_usual(call, rec->credit) &&
 		      (dir == FX_OUT || rec->flags & FX_FD_DRAINS(3u))))
-		return try_usual(park, call, rec, dir, guard);
-	return try_in_full(park, call, rec, dir, guard);
+		verdict = try_usual(park, call, rec, dir, guard);
+	else
+		verdict = try_in_full(park, call, rec, dir, guard);
+	if (verdict != FX_TRY_PARK || rec->flags & FX_FD_BLOCKING)
+		return verdict;
+	fx_park_lock(park);
+	if (fx_park_refuses(rec, call, fd))
+		verdict = FX_TRY_DONE;
+	fx_park_unlock(park);
+	return verdict;
 }

@@ -3,13 +3,17 @@
 #include "preload/checked.h"
 #include "preload/result.h"
 
+#include "engine/hold.h"
+
 #include <fcntl.h>
 #include <stdarg.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 FX_NEXT(openat64);
 FX_NEXT(fcntl64);
+FX_NEXT(ioctl);
 
 static int open_at(int dir, const char *path, int flags, mode_t mode)
 {
@@ -75,11 +79,36 @@ FX_NAME int __openat64_2(int dir, const char *path, int flags)
 FX_NAME int __openat_2(int dir, const char *path, int flags)
 	__attribute__((alias("__openat64_2")));
 
+/* Calls were seen to wait there; from now on they do not. */
+static void forget(int fd)
+{
+	uint64_t *word = fx_hold_word(fd);
+
+	if (word)
+		fx_hold_renew(word);
+}
+
+FX_NAME int ioctl(int fd, unsigned long what, ...)
+{
+	va_list list;
+	void *arg;
+	int ret;
+
+	va_start(list, what);
+	arg = va_arg(list, void *);
+	va_end(list);
+	ret = NEXT(ioctl)(fd, what, arg);
+	if (what == FIONBIO && ret == 0)
+		forget(fd);
+	return ret;
+}
+
 FX_NAME int fcntl64(int fd, int cmd, ...)
 {
 	struct fx_thread *me;
 	va_list list;
 	long arg;
+	int ret;
 
 	va_start(list, cmd);
 	arg = va_arg(list, long);
@@ -92,7 +121,10 @@ FX_NAME int fcntl64(int fd, int cmd, ...)
 			return 0;
 		fx_thread_home(me, FX_HOME_CALL);
 	}
-	return NEXT(fcntl64)(fd, cmd, arg);
+	ret = NEXT(fcntl64)(fd, cmd, arg);
+	if (cmd == F_SETFL && arg & O_NONBLOCK && ret == 0)
+		forget(fd);
+	return ret;
 }
 
 FX_NAME int fcntl(int fd, int cmd, ...) __attribute__((alias("fcntl64")));

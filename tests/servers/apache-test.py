@@ -33,6 +33,13 @@ def connect(server, seconds=20):
     return http.client.HTTPConnection("127.0.0.1", server.port, timeout=seconds)
 
 
+def serves(server):
+    try:
+        return get(connect(server), "/page.html")[0] == 200
+    except (OSError, http.client.HTTPException):
+        return False
+
+
 def no_errors(found):
     expect(not found.errors, f"the client saw {found.errors}")
     expect(found.requests > 10, f"only {found.requests} requests")
@@ -145,7 +152,7 @@ def restarts_at_once(stage):
         for _ in range(2):
             server.send(signal.SIGHUP)
             time.sleep(0.5)
-            expect(get(connect(server), "/page.html")[0] == 200, "does not serve any more")
+            process.wait_until(lambda: serves(server), 20, "serving again")
         return server.stop()
 
 
