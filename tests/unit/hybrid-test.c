@@ -105,6 +105,9 @@ static void chain_done(struct flexsc_event *ev)
 	struct pair *p = ev->data;
 
 	nr_done++;
+	/* The end cancels what is on its way. */
+	if (ending && ev->ret == -ECANCELED)
+		return;
 	assert_int_equal(ev->ret, sizeof(p->block));
 	assert_memory_equal(p->block, "\177ELF", 4);
 	if (!ending)
