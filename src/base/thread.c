@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -47,4 +48,16 @@ bool fx_thread_unshare_files(void)
 
 	errno = saved;
 	return !bad;
+}
+
+const void *fx_thread_cpus;
+size_t fx_thread_cpus_size;
+
+void fx_thread_spread(void)
+{
+	int saved = errno;
+
+	if (fx_thread_cpus)
+		sched_setaffinity(0, fx_thread_cpus_size, fx_thread_cpus);
+	errno = saved;
 }

@@ -5,6 +5,7 @@
 
 #include "base/types.h"
 
+#include <stddef.h>
 #include <sys/types.h>
 
 /* CPU time that it has used; 0 if there is no such thread. */
@@ -29,5 +30,15 @@ bool fx_thread_runnable(pid_t tid);
  * Return: false if it cannot be done; all is as it was.
  */
 bool fx_thread_unshare_files(void);
+
+/*
+ * Processors for threads that serve others, whoever makes them: a carrier is
+ * bound to one, and its syscall threads would only wait behind it. Set once,
+ * stays valid; NULL: those of who makes the thread. A cpu_set_t, so to speak.
+ */
+extern const void *fx_thread_cpus;
+extern size_t fx_thread_cpus_size;
+/* The calling thread is one. */
+void fx_thread_spread(void);
 
 #endif /* FX_BASE_THREAD_H */

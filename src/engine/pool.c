@@ -4,6 +4,7 @@
 
 #include "arch/arch.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "engine/attempt.h"
 #include "engine/interrupt.h"
 #include "engine/run.h"
@@ -202,6 +203,7 @@ static void *worker_main(void *arg)
 	struct fx_pool *pool = w->pool;
 
 	fx_interrupt_self(&w->interrupt);
+	fx_thread_spread();
 	pthread_setname_np(pthread_self(), "flexsc-syscall");
 	fx_lock(&pool->lock);
 	w->tid = (pid_t)syscall(SYS_gettid);

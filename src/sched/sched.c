@@ -3,6 +3,7 @@
 #include "sched/carrier.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "engine/hold.h"
 #include "engine/pool.h"
 #include "engine/quiet.h"
@@ -139,6 +140,8 @@ static int make_queues(const struct fx_sched_options *options)
 		CPU_ZERO(set);
 		CPU_SET(0, set);
 	}
+	fx_thread_cpus = set;
+	fx_thread_cpus_size = sizeof(*set);
 	if (!nr)
 		nr = (uint32_t)CPU_COUNT(set);
 	if (nr > MAX_QUEUES)

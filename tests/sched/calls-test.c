@@ -2,8 +2,12 @@
 /* System calls of tasks through the page set: results, deadlines, cancels. */
 #include "threads.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -170,6 +174,46 @@ static void files(void)
 	threads_run(20, file_reader, NULL);
 }
 
+static void napper(struct thread *t)
+{
+	struct timespec ts = { 0, 1000000 };
+
+	EXPECT(call3(&t->task, SYS_nanosleep, (uintptr_t)&ts, 0, 0) == 0);
+}
+
+/* Carriers are bound to a processor each, syscall threads are not. */
+static void unbound(void)
+{
+	cpu_set_t all, set;
+	unsigned nr = 0;
+	DIR *dir;
+	struct dirent *entry;
+	struct thread *threads;
+
+	sched_getaffinity(0, sizeof(all), &all);
+	scheduler(2);
+	threads = threads_start(8, napper, NULL);
+	for (unsigned i = 0; i < 8; i++)
+		pthread_join(threads[i].pthread, NULL);
+	dir = opendir("/proc/self/task");
+	while ((entry = readdir(dir))) {
+		char path[300], name[16] = { 0 };
+		int fd;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm",
+			 entry->d_name);
+		fd = open(path, O_RDONLY);
+		if (fd < 0 || read(fd, name, sizeof(name) - 1) <= 0 ||
+		    strncmp(name, "flexsc-syscall", 14))
+			continue;
+		EXPECT(sched_getaffinity(atoi(entry->d_name), sizeof(set),
+					 &set) == 0 &&
+		       CPU_EQUAL(&set, &all));
+		nr++;
+	}
+	printf("# %u syscall threads\n", nr); /* sync has none */
+}
+
 static unsigned nr_slept;
 
 /* Calls that never wait: the others get their turn all the same. */
@@ -201,6 +245,7 @@ int main(int argc, char **argv)
 		{ "interrupted", interrupted },
 		{ "files", files },
 		{ "busy_calls", busy_calls },
+		{ "unbound", unbound },
 	};
 
 	(void)argc;

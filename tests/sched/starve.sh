@@ -5,7 +5,7 @@
 #
 #	tests/sched/starve.sh DIRECTORY [SECONDS]
 #
-# Begins no round after SECONDS. Each round is the whole of both programs.
+# Begins no round after SECONDS. Each round is the whole of all programs.
 set -u
 
 programs=$1
@@ -31,7 +31,7 @@ begin=$(date +%s)
 failed=0
 ran=0
 while [ $(($(date +%s) - begin)) -lt "$seconds" ]; do
-	for part in tasks calls; do
+	for part in tasks calls closing signals; do
 		ran=$((ran + 1))
 		"$programs/sched-$part" >"$log" 2>&1 && continue
 		failed=$((failed + 1))
