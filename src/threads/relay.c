@@ -173,15 +173,21 @@ static void interrupted(struct fx_thread *me, ucontext_t *context)
 	    !((pending & FX_PENDING_SIGNAL) ||
 	      (me->cancel_async && fx_thread_canceled(me))))
 		return;
-	/* This frame is returned from at home, with the thread's own mask. The
-	 * carrier goes on with others meanwhile, and is to be interrupted again;
-	 * not before, or this frame could be returned from at home by what the
-	 * next one does, with the carrier's mask. */
+	/*
+	 * This frame is returned from at home, with the thread's own mask; then
+	 * the kernel delivers what was kept, and nothing lies on a small stack
+	 * below the handlers. The carrier goes on with others meanwhile, and is
+	 * to be interrupted again; whatever comes in between returns at once.
+	 */
 	*mask_of(context) = me->mask;
+	fx_thread_enter(me);
 	fx_arch_syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&cancel, 0,
 			sizeof(cancel), 0, 0);
-	fx_thread_attend(me, me->cancel_async);
 	fx_thread_home(me, FX_HOME_SIGNAL);
+	fx_task_asked(&me->task, FX_PENDING_SIGNAL);
+	fx_store_relaxed(&me->inside, me->inside - 1);
+	if (me->cancel_async)
+		fx_thread_cancel_point(me);
 }
 
 static void on_cancel(int signal, siginfo_t *info, void *context)
