@@ -35,7 +35,7 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-LONGEST, LONGEST_OF_PART = 100.0, 20.0  # seconds that a test may take
+LONGEST, LONGEST_OF_PART = 100.0, 8.0  # seconds that a test may take
 AGAIN = 3  # times that a test which did worse is tried alone, each way
 MANY = 20  # of those: try three at once
 ORDER = {"PASS": 0, "UNTESTED": 1, "UNSUPPORTED": 1, "UNRESOLVED": 2, "FAIL": 3}
