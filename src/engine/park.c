@@ -7,6 +7,7 @@
 
 #include "arch/arch.h"
 #include "base/clock.h"
+#include "base/pages.h"
 #include "engine/parkq.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #define WAKE_TAG UINT64_MAX
 #define OTHER_TAG (UINT64_MAX - 1) /* no descriptor: belongs to no record */
 #define EVENTS_A_ROUND 256
+#define CHUNK_BYTES (FX_FDREC_CHUNK * sizeof(struct fx_fdrec))
 
 static long sys(long nr, long a0, long a1, long a2, long a3, long a4)
 {
@@ -70,13 +72,13 @@ void fx_park_fini(struct fx_park *park)
 {
 	close(park->epfd);
 	for (unsigned i = 0; i < FX_FDREC_CHUNKS; i++)
-		free(park->chunks[i]);
+		fx_pages_free(park->chunks[i], CHUNK_BYTES);
 	free(park->chunks);
 }
 
 bool fx_park_add_chunk(struct fx_park *park, unsigned chunk)
 {
-	park->chunks[chunk] = calloc(FX_FDREC_CHUNK, sizeof(struct fx_fdrec));
+	park->chunks[chunk] = fx_pages_resize(NULL, 0, CHUNK_BYTES);
 	fx_hold_reach((chunk + 1) * FX_FDREC_CHUNK - 1);
 	return park->chunks[chunk] != NULL;
 }

@@ -2,10 +2,12 @@
 /* The heap of deadlines; see sched/timer.h. Memory only grows, by doubling. */
 #include "sched/timer.h"
 
+#include "base/pages.h"
+
 #include <errno.h>
-#include <stdlib.h>
 
 #define CHILDREN 4
+#define FIRST_BYTES 4096
 
 /* Spent: the task has begun another parking since. */
 static bool spent(const struct fx_deadline_entry *entry)
@@ -91,23 +93,24 @@ static void sweep(struct fx_timers_heap *h)
 
 void fx_deadlines_fini(struct fx_timers_heap *heap)
 {
-	free(heap->entry);
+	fx_pages_free(heap->entry, heap->size_bytes);
 }
 
 static int make_room(struct fx_timers_heap *h)
 {
 	struct fx_deadline_entry *entry;
-	uint32_t room = h->room ? h->room * 2 : 64;
+	size_t size = h->size_bytes ? h->size_bytes * 2 : FIRST_BYTES;
 
 	if (h->nr)
 		sweep(h);
 	if (h->nr <= h->room / 2 && h->room)
 		return 0;
-	entry = reallocarray(h->entry, room, sizeof(*entry));
+	entry = fx_pages_resize(h->entry, h->size_bytes, size);
 	if (!entry)
 		return h->nr < h->room ? 0 : -ENOMEM;
 	h->entry = entry;
-	h->room = room;
+	h->size_bytes = size;
+	h->room = (uint32_t)(size / sizeof(*entry));
 	return 0;
 }
 

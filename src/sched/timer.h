@@ -28,6 +28,7 @@ struct fx_deadline_entry {
 struct fx_timers_heap {
 	struct fx_deadline_entry *entry;
 	uint32_t nr, room;
+	size_t size_bytes; /* of the memory */
 };
 
 void fx_deadlines_fini(struct fx_timers_heap *heap);

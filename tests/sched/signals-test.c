@@ -69,6 +69,70 @@ static void no_masks(void)
 	threads_run(1, broken, &fd);
 }
 
+/* Memory -------------------------------------------------------------------- */
+
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#define COUNT_MEMORY 1
+static __thread bool in_allocator;
+static unsigned nr_entered;
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t n, size_t size);
+void *__libc_realloc(void *p, size_t size);
+void *malloc(size_t size);
+void *calloc(size_t n, size_t size);
+void *realloc(void *p, size_t size);
+
+static void entered(void)
+{
+	if (in_allocator)
+		__atomic_add_fetch(&nr_entered, 1, __ATOMIC_RELAXED);
+}
+
+void *malloc(size_t size)
+{
+	entered();
+	return __libc_malloc(size);
+}
+
+void *calloc(size_t n, size_t size)
+{
+	entered();
+	return __libc_calloc(n, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+	entered();
+	return __libc_realloc(p, size);
+}
+
+/* As an allocator that waits for its own lock, with its state half made. */
+static void allocating(struct thread *t)
+{
+	int fds[2], high;
+	char c;
+
+	EXPECT(pipe(fds) == 0);
+	high = fcntl(fds[0], F_DUPFD, 1030);
+	in_allocator = true;
+	sleep_ns(t, 20 * FX_NS_PER_MS);
+	EXPECT(call3(&t->task, SYS_write, (uint64_t)fds[1], (uintptr_t)"", 1) ==
+	       1);
+	EXPECT(call3(&t->task, SYS_read, (uint64_t)(high < 0 ? fds[0] : high),
+		     (uintptr_t)&c, 1) == 1);
+	in_allocator = false;
+}
+
+/* Enough of them for the heap of deadlines to grow. */
+static void no_allocation(void)
+{
+	scheduler(1);
+	threads_run(200, allocating, NULL);
+	EXPECT(nr_entered == 0);
+}
+#endif
+
 /* The thread below changes ------------------------------------------------- */
 
 static char fifo[64];
@@ -238,6 +302,9 @@ int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
 		{ "no_masks", no_masks },
+#ifdef COUNT_MEMORY
+		{ "no_allocation", no_allocation },
+#endif
 		{ "another_carrier", another_carrier },
 /* tsan's handlers are its own, which know the number they were set for. */
 #ifndef __SANITIZE_THREAD__
