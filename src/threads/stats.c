@@ -47,22 +47,34 @@ static void queues(FILE *out)
 		fprintf(out,
 			"%s{\"parks\":%lu,\"yields\":%lu,\"rounds\":%lu,"
 			"\"sleeps\":%lu,\"steals\":%lu,"
-			"\"handoffs\":%lu,\"homes\":%lu,\"received\":%lu,"
+			"\"handoffs\":%lu,\"handoffs_running\":%lu,\"homes\":%lu,\"received\":%lu,"
 			"\"timeouts\":%lu,\"calls\":%lu,\"calls_parked\":%lu,"
 			"\"cancels\":%lu}",
 			i ? "," : "", c.parks, c.yields, c.rounds, c.sleeps,
-			c.steals, c.handoffs, c.homes, c.received, c.timeouts,
-			c.calls, c.calls_parked, c.cancels);
+			c.steals, c.handoffs, c.handoffs_running, c.homes,
+			c.received, c.timeouts, c.calls, c.calls_parked,
+			c.cancels);
 	}
 }
 
-static const char *state_of(const struct fx_thread *t)
+static void carriers(FILE *out)
 {
-	switch (fx_task_state(fx_load_relaxed(&t->task.state))) {
+	struct fx_carrier_counters c;
+
+	fx_sched_carriers(&c);
+	fprintf(out,
+		"{\"now\":%lu,\"spares\":%lu,\"sleeping\":%lu,\"made\":%lu,"
+		"\"ended\":%lu,\"closes_moved\":%lu}",
+		c.carriers, c.spares, c.sleeping, c.made, c.ended,
+		c.closes_moved);
+}
+
+static const char *name_of(enum fx_task_state state)
+{
+	switch (state) {
 	case FX_TASK_PARKED:
-		return "parked";
 	case FX_TASK_HOME:
-		return "parked at home";
+		return "parked";
 	case FX_TASK_WOKEN:
 		return "ready";
 	default:
@@ -78,18 +90,18 @@ struct listing {
 static void list(struct fx_thread *t, void *arg)
 {
 	struct listing *l = arg;
-	uint32_t state = fx_task_state(fx_load_relaxed(&t->task.state));
-	const char *where = fx_load_relaxed(&t->task.where);
+	struct fx_task_look look;
 
 	if (!t->tid)
 		return;
-	fprintf(l->out, "%s{\"tid\":%d,\"state\":\"%s\"", l->any ? "," : "",
-		(int)t->tid, state_of(t));
+	fx_task_look(&t->task, &look);
+	fprintf(l->out, "%s{\"tid\":%d,\"state\":\"%s\",\"at_home\":%s",
+		l->any ? "," : "", (int)t->tid, name_of(look.state),
+		look.at_home ? "true" : "false");
 	l->any = true;
-	if (where && (state == FX_TASK_PARKED || state == FX_TASK_HOME))
-		fprintf(l->out, ",\"where\":\"%s\",\"for_ms\":%u", where,
-			fx_now_ms_coarse() -
-				fx_load_relaxed(&t->task.since_ms));
+	if (look.where)
+		fprintf(l->out, ",\"where\":\"%s\",\"for_ms\":%u", look.where,
+			fx_now_ms_coarse() - look.since_ms);
 	if (t->stays)
 		fprintf(l->out, ",\"stays\":\"%s\"", reasons[t->stays]);
 	fprintf(l->out, "}");
@@ -117,7 +129,9 @@ void fx_stats_write(FILE *out)
 	}
 	fprintf(out, "},\"queues\":[");
 	queues(out);
-	fprintf(out, "],\"threads\":[");
+	fprintf(out, "],\"carriers\":");
+	carriers(out);
+	fprintf(out, ",\"threads\":[");
 	fx_threads_walk(list, &listing);
 	fprintf(out, "]}\n");
 }
