@@ -172,7 +172,7 @@ enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
 		verdict = try_usual(park, call, rec, dir, guard);
 	else
 		verdict = try_in_full(park, call, rec, dir, guard);
-	if (verdict != FX_TRY_PARK || rec->flags & FX_FD_BLOCKING)
+	if (verdict != FX_TRY_PARK)
 		return verdict;
 	fx_park_lock(park);
 	if (fx_park_refuses(rec, call, fd))
