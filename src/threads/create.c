@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 /*
@@ -103,6 +104,8 @@ static void *thread_main(void *arg)
 		fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK,
 				(long)&me->first_mask, 0,
 				sizeof(me->first_mask), 0, 0);
+		fx_arch_syscall(SYS_prctl, PR_SET_NAME, (long)fx_process_name,
+				0, 0, 0, 0);
 		fx_sched_unpin();
 	}
 	/* Lent at its first blocking call: many a thread makes none. */
@@ -140,8 +143,9 @@ static void look_at(struct fx_thread *t, const pthread_attr_t *attr,
 		t->life = FX_LIFE_DETACHED;
 	pthread_attr_getstacksize(attr, &t->stack_size);
 	pthread_attr_getstack(attr, &stack, &size);
-	if ((uintptr_t)stack + size != 0)
-		t->worn = true; /* the stack is the application's */
+	/* The application may use it again as soon as the thread has ended. */
+	if ((uintptr_t)stack + size != 0 && !t->stays)
+		t->stays = FX_HOME_STACK;
 	*copy = *attr;
 	pthread_attr_setdetachstate(copy, PTHREAD_CREATE_JOINABLE);
 }

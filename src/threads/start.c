@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/rseq.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,6 +33,8 @@ enum {
 
 static struct fx_lock lock;
 static uint32_t state;
+
+char fx_process_name[16];
 
 #define ARCH_SHSTK_STATUS 0x5005
 
@@ -66,6 +69,8 @@ static int begin(void)
 	};
 	int bad;
 
+	fx_arch_syscall(SYS_prctl, PR_GET_NAME, (long)fx_process_name, 0, 0, 0,
+			0);
 	if (has_shadow_stack())
 		return -ENOTSUP;
 	if (!fx_mutex_understood() || !fx_cond_understood() ||

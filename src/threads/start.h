@@ -26,4 +26,7 @@ void fx_rseq_leave(void);
 /* Around a fork by a thread that is at home. */
 void fx_threads_after_fork(void);
 
+/* What the kernel called the thread that began: new ones inherit it. */
+extern char fx_process_name[16];
+
 #endif /* FX_THREADS_START_H */

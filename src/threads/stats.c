@@ -19,7 +19,7 @@ static const char *const reasons[FX_NR_HOME_REASONS] = {
 	[FX_HOME_IDENTITY] = "identity",
 	[FX_HOME_CALL] = "call",
 	[FX_HOME_MAIN] = "first thread",
-	[FX_HOME_STACK] = "signal stack",
+	[FX_HOME_STACK] = "own stack",
 	[FX_HOME_FOREIGN] = "foreign thread",
 	[FX_HOME_OFTEN] = "too often",
 };

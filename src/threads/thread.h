@@ -37,7 +37,7 @@ enum fx_home_reason {
 	FX_HOME_IDENTITY, /* credentials, scheduling, namespaces */
 	FX_HOME_CALL, /* a call that only the own kernel thread can make */
 	FX_HOME_MAIN, /* stays: the first thread */
-	FX_HOME_STACK, /* stays: alternate signal stack */
+	FX_HOME_STACK, /* stays: a stack of its own, or for signals */
 	FX_HOME_FOREIGN, /* stays: not made by pthread_create() */
 	FX_HOME_OFTEN, /* stays: went home too often */
 	FX_NR_HOME_REASONS
