@@ -589,9 +589,14 @@ static void first_done(struct flexsc_event *ev)
 
 static void completed_together(void)
 {
+	/* One pipe: a number that is used anew unseen is found out late. */
+	make_pipe(together.fds);
 	for (int round = 0; round < 50; round++) {
-		memset(&together, 0, sizeof(together));
-		make_pipe(together.fds);
+		together.nr_done = 0;
+		together.has_asked = false;
+		memset(&together.reader, 0, sizeof(together.reader));
+		memset(&together.first, 0, sizeof(together.first));
+		memset(&together.second, 0, sizeof(together.second));
 		together.first.handler = first_done;
 		together.second.handler = second_done;
 		flexsc_post(&together.first, SYS_getpgid, 0, 0, 0, 0, 0, 0);
@@ -603,9 +608,9 @@ static void completed_together(void)
 		CHECK_EQ(together.reader.nr_done, 0);
 		CHECK_EQ(write(together.fds[1], "x", 1), 1);
 		CHECK_EQ(WAIT(&together.reader), 1);
-		close(together.fds[0]);
-		close(together.fds[1]);
 	}
+	close(together.fds[0]);
+	close(together.fds[1]);
 }
 
 static const struct test tests[] = {
