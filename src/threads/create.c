@@ -164,6 +164,7 @@ int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
 {
 	struct fx_thread *me, *t;
 	pthread_attr_t copy;
+	bool by_carrier;
 	int bad;
 
 	if (!fx_threads_start() || !(me = fx_thread_known()))
@@ -185,14 +186,19 @@ int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
 		return 0;
 	}
 	fx_thread_enter(me);
-	t->by_carrier = me->task.carrier != NULL;
+	by_carrier = me->task.carrier != NULL;
+	t->by_carrier = by_carrier;
 	t->first_mask = me->mask;
+	/* At home a signal that is kept would leave its mask to the new one. */
+	if (!by_carrier)
+		fx_thread_leave(me);
 	bad = pthread_create(out, attr ? &copy : NULL, thread_main, t);
 	if (bad)
 		fx_alive_undo();
 	else
 		publish(t, *out);
-	fx_thread_leave(me);
+	if (by_carrier)
+		fx_thread_leave(me);
 	if (bad)
 		fx_thread_free(t);
 	return bad;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,55 @@ static void *sleeps(void *arg)
 {
 	usleep(20000);
 	return arg;
+}
+
+static volatile int storming;
+static pthread_t creator;
+
+static void ignore(int signal)
+{
+	(void)signal;
+}
+
+static void *storms(void *arg)
+{
+	while (storming)
+		pthread_kill(creator, SIGUSR1);
+	return arg;
+}
+
+static void *has_no_mask(void *arg)
+{
+	sigset_t mask;
+
+	pthread_sigmask(SIG_BLOCK, NULL, &mask);
+	if (sigismember(&mask, SIGUSR1) || sigismember(&mask, SIGTERM))
+		__atomic_fetch_add(&wrong, 1, __ATOMIC_SEQ_CST);
+	return arg;
+}
+
+/* What is kept from a creator's handlers is not the new thread's mask. */
+static void in_a_storm(void)
+{
+	struct sigaction action = { .sa_handler = ignore,
+				    .sa_flags = SA_RESTART };
+	pthread_t sender, thread;
+	pthread_attr_t attr;
+
+	creator = pthread_self();
+	sigaction(SIGUSR1, &action, NULL);
+	pthread_attr_init(&attr);
+	storming = 1;
+	pthread_create(&sender, NULL, storms, NULL);
+	for (int i = 0; i < NR; i++) {
+		/* Of another size each: none is a kept one. */
+		pthread_attr_setstacksize(&attr, (64 + (size_t)i) * 4096);
+		pthread_create(&thread, &attr, has_no_mask, NULL);
+		pthread_join(thread, NULL);
+	}
+	storming = 0;
+	pthread_join(sender, NULL);
+	printf("in a storm: wrong %d\n", wrong);
 }
 
 static int c11(void *arg)
@@ -128,5 +178,6 @@ int main(void)
 	detached();
 	joins();
 	of_c11();
+	in_a_storm();
 	return 0;
 }
