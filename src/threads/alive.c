@@ -6,6 +6,7 @@
 #include "threads/alive.h"
 
 #include "arch/arch.h"
+#include "threads/mask.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -18,6 +19,9 @@ static uint32_t alive; /* A */
 static pthread_key_t key; /* I */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* It has left, and handlers that still run in it do not count. */
+static __thread bool left;
+
 /* Values of the key in the last thread: rounds of destructors gone by. */
 static char rounds[LAST_ROUND + 1];
 
@@ -25,6 +29,7 @@ static void on_end(void *value)
 {
 	struct fx_thread *me = value;
 	char *round = value;
+	uint64_t mask;
 
 	if (round >= rounds && round <= rounds + LAST_ROUND) {
 		if (round == rounds + LAST_ROUND)
@@ -32,9 +37,12 @@ static void on_end(void *value)
 		pthread_setspecific(key, round + 1);
 		return;
 	}
+	mask = fx_mask_swap(FX_MASK_HANDLED);
 	fx_task_detach(&me->task);
-	fx_alive_leave(me, true);
+	if (me->counted)
+		fx_alive_leave(me, true);
 	fx_thread_free(me);
+	fx_mask_set(mask);
 }
 
 static void make_key(void)
@@ -54,6 +62,7 @@ void fx_alive_undo(void)
 
 void fx_alive_leave(struct fx_thread *me, bool destructors)
 {
+	left = destructors;
 	if (fx_fetch_add(&alive, UINT32_MAX) != 1 ||
 	    !fx_load_relaxed(&fx_threads_running))
 		return;
@@ -71,20 +80,26 @@ void fx_alive_after_fork(void)
 
 struct fx_thread *fx_thread_known_slow(void)
 {
+	uint64_t mask = fx_mask_swap(FX_MASK_HANDLED);
 	struct fx_thread *me = fx_thread_new();
 
 	if (!me)
-		return NULL;
+		goto out;
 	pthread_once(&once, make_key);
 	me->self = pthread_self();
 	me->tid = (pid_t)fx_arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 	me->stays = me->tid == fx_arch_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0) ?
 			    FX_HOME_MAIN :
 			    FX_HOME_FOREIGN;
-	fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, 0, (long)&me->mask,
-			sizeof(me->mask), 0, 0);
+	me->mask = mask;
 	fx_task_attach(&me->task, NULL);
-	fx_alive_add();
-	pthread_setspecific(key, me);
+	me->counted = !left;
+	if (me->counted)
+		fx_alive_add();
+	/* The last one counts rounds in it. */
+	if (!pthread_getspecific(key))
+		pthread_setspecific(key, me);
+out:
+	fx_mask_set(mask);
 	return me;
 }

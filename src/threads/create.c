@@ -6,11 +6,13 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "threads/alive.h"
+#include "threads/mask.h"
 #include "threads/recycle.h"
 #include "threads/start.h"
 
 #include <errno.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -61,22 +63,21 @@ void fx_create_after_fork(void)
 static void end(void *arg)
 {
 	struct fx_thread *me = arg;
-	bool noted;
+	uint64_t mask;
 
 	me->exiting = 1;
 	fx_thread_home(me, FX_HOME_EXIT);
 	fx_thread_enter(me);
+	mask = fx_mask_of(me);
+	fx_mask_set(FX_MASK_HANDLED);
 	await_creator(me);
 	if (fx_thread_gone(me))
 		pthread_detach(pthread_self());
 	fx_fetch_add(&fx_thread_counters.ended, 1ull);
 	if (me->counted)
 		fx_alive_leave(me, true);
-	noted = fx_load_relaxed(&me->task.pending) & FX_PENDING_SIGNAL;
-	if (noted)
-		fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK,
-				(long)&me->mask, 0, sizeof(me->mask), 0, 0);
 	fx_thread_free(me);
+	fx_mask_set(mask);
 }
 
 static void *run(struct fx_thread *me)
@@ -101,13 +102,12 @@ static void *thread_main(void *arg)
 	fx_rseq_leave();
 	fx_task_attach(&me->task, fx_thread_parking_top(me));
 	if (me->by_carrier) {
-		fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK,
-				(long)&me->first_mask, 0,
-				sizeof(me->first_mask), 0, 0);
 		fx_arch_syscall(SYS_prctl, PR_SET_NAME, (long)fx_process_name,
 				0, 0, 0, 0);
 		fx_sched_unpin();
 	}
+	/* No handler has run here before, as it would have in no thread. */
+	fx_mask_set(me->first_mask);
 	/* Lent at its first blocking call: many a thread makes none. */
 	return run(me);
 }
@@ -129,7 +129,45 @@ static enum fx_home_reason must_stay(const pthread_attr_t *attr)
 	return FX_HOME_NONE;
 }
 
-/* @copy: what the C library is given in place of @attr, flat. */
+/* A mask asked for is set by the thread itself: the C library is not told. */
+static void take_mask(struct fx_thread *t, const pthread_attr_t *attr)
+{
+	sigset_t set;
+
+	if (pthread_attr_getsigmask_np(attr, &set))
+		return;
+	memcpy(&t->first_mask, &set, sizeof(t->first_mask));
+	t->has_mask = true;
+}
+
+static void copy_all_but_mask(pthread_attr_t *copy, const pthread_attr_t *attr)
+{
+	struct sched_param param;
+	cpu_set_t cpus;
+	size_t size;
+	void *stack;
+	int value;
+
+	pthread_attr_init(copy);
+	pthread_attr_getguardsize(attr, &size);
+	pthread_attr_setguardsize(copy, size);
+	pthread_attr_getstack(attr, &stack, &size);
+	if ((uintptr_t)stack + size != 0)
+		pthread_attr_setstack(copy, stack, size);
+	pthread_attr_getstacksize(attr, &size);
+	pthread_attr_setstacksize(copy, size);
+	pthread_attr_getinheritsched(attr, &value);
+	pthread_attr_setinheritsched(copy, value);
+	pthread_attr_getschedpolicy(attr, &value);
+	pthread_attr_setschedpolicy(copy, value);
+	pthread_attr_getschedparam(attr, &param);
+	pthread_attr_setschedparam(copy, &param);
+	if (pthread_attr_getaffinity_np(attr, sizeof(cpus), &cpus) == 0 &&
+	    fx_sched_restricts(&cpus))
+		pthread_attr_setaffinity_np(copy, sizeof(cpus), &cpus);
+}
+
+/* @copy: what the C library is given in place of @attr. */
 static void look_at(struct fx_thread *t, const pthread_attr_t *attr,
 		    pthread_attr_t *copy)
 {
@@ -146,7 +184,11 @@ static void look_at(struct fx_thread *t, const pthread_attr_t *attr,
 	/* The application may use it again as soon as the thread has ended. */
 	if ((uintptr_t)stack + size != 0 && !t->stays)
 		t->stays = FX_HOME_STACK;
-	*copy = *attr;
+	take_mask(t, attr);
+	if (t->has_mask)
+		copy_all_but_mask(copy, attr);
+	else
+		*copy = *attr; /* flat */
 	pthread_attr_setdetachstate(copy, PTHREAD_CREATE_JOINABLE);
 }
 
@@ -159,19 +201,44 @@ static void look_at_default(struct fx_thread *t)
 	pthread_attr_destroy(&attr);
 }
 
+/*
+ * @me: inside. The new thread starts with signals blocked, and takes its mask
+ * when it is known: from a carrier it would inherit the carrier's, and at home
+ * a handler could run in it before.
+ */
+static int make(struct fx_thread *me, struct fx_thread *t, pthread_t *out,
+		const pthread_attr_t *attr)
+{
+	uint64_t before = 0;
+	int bad;
+
+	t->by_carrier = me->task.carrier != NULL;
+	if (!t->by_carrier)
+		before = fx_mask_swap(FX_MASK_HANDLED);
+	bad = pthread_create(out, attr, thread_main, t);
+	if (!bad)
+		publish(t, *out);
+	if (!me->task.carrier)
+		fx_mask_set(before);
+	return bad;
+}
+
 int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
 		     void *(*start)(void *), void *arg)
 {
 	struct fx_thread *me, *t;
 	pthread_attr_t copy;
-	bool by_carrier;
-	int bad;
+	bool has_mask, taken;
+	int bad = 0;
 
 	if (!fx_threads_start() || !(me = fx_thread_known()))
 		return pthread_create(out, attr, start, arg);
+	fx_thread_enter(me);
 	t = fx_thread_new();
-	if (!t)
+	if (!t) {
+		fx_thread_leave(me);
 		return EAGAIN;
+	}
 	if (attr)
 		look_at(t, attr, &copy);
 	else
@@ -181,26 +248,19 @@ int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
 	fx_fetch_add(&fx_thread_counters.created, 1ull);
 	t->counted = true;
 	fx_alive_add();
-	if (fx_recycle_take(me, out, t)) {
-		fx_thread_free(t);
-		return 0;
-	}
-	fx_thread_enter(me);
-	by_carrier = me->task.carrier != NULL;
-	t->by_carrier = by_carrier;
-	t->first_mask = me->mask;
-	/* At home a signal that is kept would leave its mask to the new one. */
-	if (!by_carrier)
-		fx_thread_leave(me);
-	bad = pthread_create(out, attr ? &copy : NULL, thread_main, t);
+	has_mask = t->has_mask;
+	if (!has_mask)
+		t->first_mask = fx_mask_of(me);
+	taken = fx_recycle_take(me, out, t);
+	if (!taken)
+		bad = make(me, t, out, attr ? &copy : NULL);
+	if (has_mask)
+		pthread_attr_destroy(&copy);
 	if (bad)
 		fx_alive_undo();
-	else
-		publish(t, *out);
-	if (by_carrier)
-		fx_thread_leave(me);
-	if (bad)
+	if (bad || taken)
 		fx_thread_free(t);
+	fx_thread_leave(me);
 	return bad;
 }
 

@@ -7,7 +7,7 @@
 
 #include "arch/arch.h"
 #include "base/clock.h"
-#include "threads/relay.h"
+#include "threads/mask.h"
 
 #include <sched.h>
 #include <sys/syscall.h>
@@ -18,26 +18,11 @@
 struct fx_thread_counters fx_thread_counters;
 uint32_t fx_threads_running;
 
-static uint64_t kernel_mask(void)
-{
-	uint64_t mask = 0;
-
-	fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, 0, (long)&mask,
-			sizeof(mask), 0, 0);
-	return mask;
-}
-
-static void set_kernel_mask(uint64_t mask)
-{
-	fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0,
-			sizeof(mask), 0, 0);
-}
-
 /* What was noted while it was away is delivered here, by the kernel. */
 static void settle(struct fx_thread *me)
 {
 	if (!me->inside && fx_task_asked(&me->task, FX_PENDING_SIGNAL))
-		set_kernel_mask(me->mask);
+		fx_mask_set(me->mask);
 }
 
 static void count_often(struct fx_thread *me)
@@ -93,7 +78,7 @@ struct fx_thread *fx_thread_return(struct fx_thread *me)
 	if (me->stays || me->inside || me->held || me->exiting ||
 	    !fx_load_relaxed(&fx_threads_running) || at_work(me))
 		return NULL;
-	me->mask = kernel_mask();
+	me->mask = fx_mask_now();
 	fx_thread_enter(me);
 	fx_task_lend(&me->task);
 	fx_thread_leave(me);

@@ -2,7 +2,6 @@
 /* The list of kept threads; see threads/recycle.h. */
 #include "threads/recycle.h"
 
-#include "arch/arch.h"
 #include "base/futex.h"
 #include "threads/alive.h"
 #include "threads/create.h"
@@ -10,7 +9,6 @@
 #include "threads/lot.h"
 
 #include <signal.h>
-#include <sys/syscall.h>
 
 #define MAX_IDLE 128u
 
@@ -56,17 +54,6 @@ void fx_recycle_put(struct fx_thread *t)
 		fx_thread_leave(me);
 }
 
-/* The mask that a thread made now would inherit. */
-static uint64_t mask_now(const struct fx_thread *me)
-{
-	uint64_t mask = me->mask;
-
-	if (!me->task.carrier)
-		fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, 0, (long)&mask,
-				sizeof(mask), 0, 0);
-	return mask;
-}
-
 /* Under the lock. */
 static struct fx_thread *find(size_t stack_size, uint64_t mask)
 {
@@ -91,7 +78,7 @@ bool fx_recycle_take(struct fx_thread *me, pthread_t *out,
 		return false;
 	fx_thread_enter(me);
 	fx_lock(&idle.lock);
-	t = find(like->stack_size, mask_now(me));
+	t = find(like->stack_size, like->first_mask);
 	fx_unlock(&idle.lock);
 	if (t) {
 		t->start = like->start;

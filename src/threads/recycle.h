@@ -22,7 +22,7 @@ bool fx_recycle(struct fx_thread *me, void *result);
 
 /**
  * fx_recycle_take - let a kept thread run what @like is to run
- * @like: start, arg, stack_size, life, worn, stays
+ * @like: start, arg, stack_size, first_mask, life, worn, stays
  *
  * Return: false if none fits.
  */

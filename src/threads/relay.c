@@ -5,6 +5,7 @@
 #include "arch/arch.h"
 #include "base/futex.h"
 #include "engine/interrupt.h"
+#include "threads/mask.h"
 #include "threads/thread.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <unistd.h>
 
 #define NR_SIGNALS 65
-#define ALL_BLOCKED UINT64_MAX /* the kernel leaves out what it must */
 
 /* As the kernel has it. */
 struct kernel_action {
@@ -37,12 +37,6 @@ static struct {
 static uint64_t *mask_of(ucontext_t *context)
 {
 	return (uint64_t *)&context->uc_sigmask;
-}
-
-static void set_mask(uint64_t mask)
-{
-	fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0,
-			sizeof(mask), 0, 0);
 }
 
 static pid_t own_pid(void)
@@ -94,7 +88,7 @@ static void keep(struct fx_thread *me, int signal, siginfo_t *info,
 			    (long)info, 0, 0))
 		fx_arch_syscall(SYS_tgkill, own_pid(), me->tid, signal, 0, 0,
 				0);
-	*mask_of(context) = ALL_BLOCKED;
+	*mask_of(context) = FX_MASK_ALL;
 }
 
 static void call_handler(struct fx_thread *me, int signal, siginfo_t *info,
@@ -125,16 +119,13 @@ static void call_handler(struct fx_thread *me, int signal, siginfo_t *info,
  */
 static void bring_home(struct fx_thread *me, ucontext_t *context)
 {
-	uint64_t during;
+	uint64_t during = fx_mask_swap(*mask_of(context)) & ~*mask_of(context);
 
-	fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)mask_of(context),
-			(long)&during, sizeof(during), 0, 0);
-	during &= ~*mask_of(context);
 	*mask_of(context) = me->mask;
 	me->at_work++;
 	fx_thread_home(me, FX_HOME_SIGNAL);
 	me->at_work--;
-	set_mask(me->mask | during);
+	fx_mask_set(me->mask | during);
 }
 
 static void on_signal(int signal, siginfo_t *info, void *context)
@@ -143,7 +134,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	bool away = fx_thread_parking(&me);
 
 	if (away && me) {
-		set_mask(ALL_BLOCKED);
+		fx_mask_set(FX_MASK_ALL);
 		keep(me, signal, info, context);
 		fx_interrupt_outside(&me->task, FX_PENDING_SIGNAL,
 				     FX_SIGNAL_CANCEL);
@@ -152,7 +143,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	if (me && me->inside && !from_fault(signal, info)) {
 		/* Before the mask is noted: a second signal would note its own
 		 * over this one's, and this one would stay blocked. */
-		set_mask(ALL_BLOCKED);
+		fx_mask_set(FX_MASK_ALL);
 		me->mask = *mask_of(context);
 		keep(me, signal, info, context);
 		fx_interrupt_outside(&me->task, FX_PENDING_SIGNAL, 0);

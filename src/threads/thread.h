@@ -69,6 +69,7 @@ struct fx_thread {
 	void *arg; /* T */
 	void *result; /* T, then the joiner */
 	uint64_t first_mask; /* creator, then T */
+	bool has_mask; /* creator: which was asked for */
 	bool by_carrier; /* creator: what it inherited is a carrier's */
 	uint32_t life; /* under the bucket's lock: enum fx_life */
 	uint32_t published; /* futex: see threads/create.c */

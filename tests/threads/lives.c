@@ -100,6 +100,27 @@ static void in_a_storm(void)
 	printf("in a storm: wrong %d\n", wrong);
 }
 
+/* A mask asked for by an attribute, of a new thread and of a kept one. */
+static void with_a_mask(void)
+{
+	pthread_attr_t attr;
+	sigset_t set;
+	pthread_t thread;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_attr_init(&attr);
+	pthread_attr_setsigmask_np(&attr, &set);
+	wrong = 0;
+	for (int i = 0; i < 4; i++) {
+		pthread_create(&thread, i < 3 ? &attr : NULL, has_no_mask,
+			       NULL);
+		pthread_join(thread, NULL);
+	}
+	printf("with a mask: %d of 3\n", wrong);
+	pthread_attr_destroy(&attr);
+}
+
 static int c11(void *arg)
 {
 	return arg ? 9 : 0;
@@ -179,5 +200,6 @@ int main(void)
 	joins();
 	of_c11();
 	in_a_storm();
+	with_a_mask();
 	return 0;
 }
