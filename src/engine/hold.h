@@ -46,9 +46,9 @@
  * before is dropped just before a thread enters the call; the moment between
  * the two is like the one between a thread's call instruction and the kernel.
  *
- * What remains: closes that nobody announces (inside the C library: fclose,
- * freopen), which leave the number to its next file; the second descriptor of
- * splice, sendfile and the like; and if no descriptor is left for a duplicate,
+ * What remains: closes that nobody announces, which leave the number to its
+ * next file (preload/stream.c has those of the C library); the second
+ * descriptor of splice, sendfile and the like; and if no descriptor is left for a duplicate,
  * the calls end with EBADF.
  */
 #ifndef FX_ENGINE_HOLD_H

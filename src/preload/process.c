@@ -28,7 +28,6 @@ FX_NEXT(posix_spawn);
 FX_NEXT(posix_spawnp);
 FX_NEXT(system);
 FX_NEXT(popen);
-FX_NEXT(pclose);
 FX_NEXT(wait4);
 FX_NEXT(waitid);
 FX_NEXT(daemon);
@@ -215,12 +214,6 @@ FX_NAME FILE *popen(const char *command, const char *mode)
 {
 	go_home();
 	return NEXT(popen)(command, mode);
-}
-
-FX_NAME int pclose(FILE *stream)
-{
-	go_home();
-	return NEXT(pclose)(stream);
 }
 
 /* What has to be waited for is waited for at home: there are no too many. */

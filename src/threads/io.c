@@ -173,3 +173,25 @@ int64_t fx_io_close(unsigned nr, const long args[6])
 		fx_thread_leave(me);
 	return ret;
 }
+
+int fx_io_closing(int fd)
+{
+	struct fx_thread *me = fx_thread_self();
+	bool begun;
+
+	if (fd < 0 || !fx_load_relaxed(&fx_threads_running) ||
+	    (me && me->vforked))
+		return -1;
+	if (me)
+		fx_thread_enter(me);
+	begun = fx_closing_begin(me ? &me->task : NULL, fd);
+	if (me)
+		fx_thread_leave(me);
+	return begun ? fd : -1;
+}
+
+void fx_io_closing_end(int closing)
+{
+	if (closing >= 0)
+		fx_closing_end(closing);
+}

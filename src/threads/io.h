@@ -36,6 +36,17 @@ int64_t fx_io(struct fx_thread *me, unsigned nr, unsigned how,
  */
 int64_t fx_io_close(unsigned nr, const long args[6]);
 
+/**
+ * fx_io_closing - the C library will close a descriptor itself
+ * @fd: or -1
+ *
+ * The same for what fx_io_close() cannot do.
+ *
+ * Return: what fx_io_closing_end() is to be given once it is closed, or not.
+ */
+int fx_io_closing(int fd);
+void fx_io_closing_end(int closing);
+
 /* The same in fewer words. */
 #define fx_io_args(me, nr, how, ...) \
 	fx_io((me), (nr), (how), NULL, (const long[6]){ __VA_ARGS__ })

@@ -102,6 +102,12 @@ static void *locks_file(void *arg)
 
 /* Closed by another thread while it waits: it keeps the file. */
 static int kept[2];
+static int (*close_it)(int fd);
+
+static int close_by_stream(int fd)
+{
+	return fclose(fdopen(fd, "r"));
+}
 
 static void *reads_on(void *arg)
 {
@@ -115,7 +121,7 @@ static void *closes(void *arg)
 {
 	int other[2];
 
-	close(kept[0]);
+	close_it(kept[0]);
 	socketpair(AF_UNIX, SOCK_STREAM, 0, other);
 	write(other[1], "o", 1); /* not for it, though the number is */
 	write(kept[1], "k", 1);
@@ -126,10 +132,11 @@ static void *closes(void *arg)
 	return arg;
 }
 
-static void close_under_reader(int lent)
+static void close_under_reader(int lent, int (*how)(int fd))
 {
 	pthread_t reader, closer;
 
+	close_it = how;
 	socketpair(AF_UNIX, SOCK_STREAM, 0, kept);
 	pthread_create(&reader, NULL, reads_on, NULL);
 	usleep(100000);
@@ -174,7 +181,9 @@ int main(void)
 	run("echo", echo, ping);
 	run("children", waits_for_child, NULL);
 	run("file locks", locks_file, NULL);
-	close_under_reader(1);
-	close_under_reader(0);
+	for (int lent = 0; lent < 2; lent++) {
+		close_under_reader(lent, close);
+		close_under_reader(lent, close_by_stream);
+	}
 	return 0;
 }
