@@ -46,7 +46,7 @@ static void stay_there(pthread_t thread)
 		return;
 	t->worn = true;
 	t->stays = FX_HOME_IDENTITY;
-	fx_interrupt(&t->task, FX_PENDING_SIGNAL);
+	fx_interrupt(&t->task, FX_PENDING_HOME);
 }
 
 static bool is_me(pid_t pid)

@@ -334,21 +334,31 @@ FX_NAME int sigqueue(pid_t pid, int signal, const union sigval value)
 
 FX_NAME int pthread_kill(pthread_t thread, int signal)
 {
+	int bad;
+
 	if (thread == pthread_self())
 		go_home(FX_HOME_SIGNAL);
 	else if (signal)
 		fx_thread_wear(thread);
-	return NEXT(pthread_kill)(thread, signal);
+	bad = NEXT(pthread_kill)(thread, signal);
+	if (!bad && signal && thread != pthread_self())
+		fx_thread_hurry(thread);
+	return bad;
 }
 
 FX_NAME int pthread_sigqueue(pthread_t thread, int signal,
 			     const union sigval value)
 {
+	int bad;
+
 	if (thread == pthread_self())
 		go_home(FX_HOME_SIGNAL);
 	else
 		fx_thread_wear(thread);
-	return NEXT(pthread_sigqueue)(thread, signal, value);
+	bad = NEXT(pthread_sigqueue)(thread, signal, value);
+	if (!bad && thread != pthread_self())
+		fx_thread_hurry(thread);
+	return bad;
 }
 
 /* The stack would be the carrier's. */

@@ -62,6 +62,8 @@ enum fx_reason {
 /* What may be asked of a task at any time, and what a parking listens to. */
 #define FX_PENDING_SIGNAL (1u << FX_WOKEN_SIGNAL)
 #define FX_PENDING_CANCEL (1u << FX_WOKEN_CANCEL)
+/* Ends a parking as SIGNAL does: the task is wanted at home. */
+#define FX_PENDING_HOME (1u << 5)
 
 typedef uint64_t fx_ticket;
 

@@ -61,6 +61,12 @@ bool fx_thread_gone(struct fx_thread *me);
  */
 void fx_thread_wear(pthread_t thread);
 
+/*
+ * The signal has been sent. The kernel thread that has it may take its time to
+ * say so, and what the sender does next must not be seen before the handler.
+ */
+void fx_thread_hurry(pthread_t thread);
+
 /* As pthread_cancel(3). */
 int fx_thread_cancel(pthread_t thread);
 

@@ -87,7 +87,9 @@ struct fx_thread *fx_thread_return(struct fx_thread *me)
 
 void fx_thread_attend(struct fx_thread *me, bool cancel)
 {
-	if (fx_load_relaxed(&me->task.pending) & FX_PENDING_SIGNAL) {
+	if (fx_load_relaxed(&me->task.pending) &
+	    (FX_PENDING_SIGNAL | FX_PENDING_HOME)) {
+		fx_task_asked(&me->task, FX_PENDING_HOME);
 		fx_thread_home(me, FX_HOME_SIGNAL);
 		settle(me);
 	}

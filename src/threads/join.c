@@ -235,6 +235,18 @@ bool fx_thread_gone(struct fx_thread *me)
 	return me->life & FX_LIFE_DETACHED;
 }
 
+static void locked(pthread_t thread, void (*what)(void *))
+{
+	struct change c = { .thread = thread };
+	struct fx_thread *me = fx_thread_known();
+
+	if (me)
+		fx_thread_enter(me);
+	fx_lot_locked((void *)thread, what, &c);
+	if (me)
+		fx_thread_leave(me);
+}
+
 static void wear_locked(void *arg)
 {
 	struct change *c = arg;
@@ -246,14 +258,21 @@ static void wear_locked(void *arg)
 
 void fx_thread_wear(pthread_t thread)
 {
-	struct change c = { .thread = thread };
-	struct fx_thread *me = fx_thread_known();
+	locked(thread, wear_locked);
+}
 
-	if (me)
-		fx_thread_enter(me);
-	fx_lot_locked((void *)thread, wear_locked, &c);
-	if (me)
-		fx_thread_leave(me);
+static void hurry_locked(void *arg)
+{
+	struct change *c = arg;
+
+	c->t = fx_thread_of(c->thread);
+	if (c->t && !(c->t->life & FX_LIFE_ENDED))
+		fx_interrupt(&c->t->task, FX_PENDING_HOME);
+}
+
+void fx_thread_hurry(pthread_t thread)
+{
+	locked(thread, hurry_locked);
 }
 
 static void interrupt_locked(void *arg)

@@ -192,7 +192,7 @@ static inline void fx_thread_cancel_point(struct fx_thread *me)
 static inline uint32_t fx_thread_listens(const struct fx_thread *me,
 					 bool cancel)
 {
-	return FX_PENDING_SIGNAL |
+	return FX_PENDING_SIGNAL | FX_PENDING_HOME |
 	       ((cancel || me->cancel_async) && !me->cancel_disabled &&
 				!me->exiting ?
 			FX_PENDING_CANCEL :

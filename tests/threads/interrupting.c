@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 
 static volatile sig_atomic_t hits;
 static pthread_t hit;
+static volatile int sent; /* was the cancelation */
 static int pipe_fd[2];
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
@@ -190,7 +192,8 @@ static void *canceled_compute(void *arg)
 static void *canceled_later(void *arg)
 {
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	usleep(40000);
+	while (!sent)
+		usleep(1000);
 	printf("not canceled yet\n");
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
 	pthread_testcancel();
@@ -262,10 +265,12 @@ static void run(const char *name, void *(*start)(void *), int signal)
 	pthread_t thread;
 
 	hits = 0;
+	sent = 0;
 	pthread_create(&thread, NULL, start, NULL);
 	if (signal < 0) {
 		usleep(20000);
 		pthread_cancel(thread);
+		sent = 1;
 	}
 	if (signal > 0)
 		while (!joined(thread, 20))
@@ -288,6 +293,81 @@ static void *feed(void *arg)
 	write(pipe_fd[1], "x", 1);
 	sem_post(&sem);
 	return arg;
+}
+
+#define KILLS 300
+
+static volatile int seen, turn;
+static int late;
+
+static void see(int signal)
+{
+	(void)signal;
+	seen = 1;
+}
+
+static void *looks(void *arg)
+{
+	for (int i = 0; i < KILLS; i++) {
+		while (turn != 1)
+			usleep(1);
+		late += !seen;
+		seen = 0;
+		turn = 2;
+	}
+	return arg;
+}
+
+/* What was done after pthread_kill() is seen after the handler, or nearly. */
+static void handled_first(void)
+{
+	struct sigaction action = { .sa_handler = see };
+	pthread_t thread;
+
+	sigaction(SIGUSR1, &action, NULL);
+	pthread_create(&thread, NULL, looks, NULL);
+	for (int i = 0; i < KILLS; i++) {
+		usleep(20);
+		pthread_kill(thread, SIGUSR1);
+		turn = 1;
+		while (turn != 2)
+			usleep(10);
+	}
+	pthread_join(thread, NULL);
+	printf("handled first: %s\n", late < KILLS / 50 ? "yes" : "no");
+}
+
+static volatile int has_blocked, was_bound;
+
+static void *blocks(void *arg)
+{
+	struct sigaction action;
+	sigset_t set, now;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	has_blocked = 1;
+	while (!was_bound)
+		; /* at home, where it has not been away from */
+	sigaction(SIGUSR2, NULL, &action);
+	pthread_sigmask(SIG_BLOCK, NULL, &now);
+	printf("still blocked: %d\n", sigismember(&now, SIGUSR1));
+	return arg;
+}
+
+/* Called home by another thread, where it was: with the mask that it has. */
+static void keeps_mask(void)
+{
+	pthread_t thread;
+	struct sched_param param = { .sched_priority = 0 };
+
+	pthread_create(&thread, NULL, blocks, NULL);
+	while (!has_blocked)
+		usleep(100);
+	pthread_setschedparam(thread, SCHED_BATCH, &param);
+	was_bound = 1;
+	pthread_join(thread, NULL);
 }
 
 int main(void)
@@ -318,5 +398,7 @@ int main(void)
 	run("exits", exits, 0);
 	run("setuid", becomes_root, 0);
 	run("forks", forks, 0);
+	handled_first();
+	keeps_mask();
 	return 0;
 }
