@@ -91,22 +91,22 @@ static void reader(struct thread *t)
 		add(&parked);
 		ret = read_one(&t->task, old_pipe[0], &c);
 		EXPECT((ret == 1 && c == 'o') ||
-		       (!awaited(i) && ret == -EBADF));
+		       (!awaited(i) && ret < 0));
 		add(&done);
 	}
 }
 
+/* Of the same number, unless the engine has just taken it for itself. */
 static void reopen(void)
 {
-	int fds[2];
+	EXPECT(pipe(new_pipe) == 0);
+	if (new_pipe[0] != old_pipe[0]) {
+		int fd = fcntl(new_pipe[0], F_DUPFD, old_pipe[0]);
 
-	EXPECT(pipe(fds) == 0);
-	if (fds[0] != old_pipe[0]) {
-		EXPECT(dup2(fds[0], old_pipe[0]) == old_pipe[0]);
-		close(fds[0]);
+		EXPECT(fd >= 0);
+		close(new_pipe[0]);
+		new_pipe[0] = fd;
 	}
-	new_pipe[0] = old_pipe[0];
-	new_pipe[1] = fds[1];
 }
 
 enum how {
