@@ -321,6 +321,8 @@ static void handler(int signal)
 	(void)signal;
 }
 
+static volatile int nr_interrupted;
+
 static void *interrupted(void *arg)
 {
 	struct epoll_event event;
@@ -331,9 +333,12 @@ static void *interrupted(void *arg)
 	epoll_ctl(set, EPOLL_CTL_ADD, fds[0], &event);
 	r = poll_one(fds[0], POLLIN, -1);
 	printf("poll %d %s\n", r, strerror(errno));
+	nr_interrupted = 1;
 	r = epoll_wait(set, &event, 1, -1);
 	printf("epoll_wait %d %s\n", r, strerror(errno));
-	poll_one(fds[0], POLLIN, -1);
+	nr_interrupted = 2;
+	while (poll_one(fds[0], POLLIN, -1) < 0)
+		;
 	printf("not canceled\n");
 	return NULL;
 }
@@ -347,10 +352,10 @@ static void signals(void)
 
 	sigaction(SIGUSR1, &action, NULL);
 	pthread_create(&thread, NULL, interrupted, NULL);
-	for (int i = 0; i < 2; i++) {
+	do {
 		usleep(50000);
 		pthread_kill(thread, SIGUSR1);
-	}
+	} while (nr_interrupted < 2);
 	usleep(50000);
 	pthread_cancel(thread);
 	pthread_join(thread, &result);
