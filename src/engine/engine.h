@@ -70,6 +70,15 @@ struct fx_engine_ops {
 	bool (*attempt)(struct fx_engine *engine, struct flexsc_entry *call);
 
 	/**
+	 * later - would a call that is about to be attempted rather find what
+	 * it waits for if others, @nr_others, ran first? Or NULL: no.
+	 *
+	 * Asked at most once a call, by who has something else to run.
+	 */
+	bool (*later)(struct fx_engine *engine,
+		      const struct flexsc_entry *call, uint32_t nr_others);
+
+	/**
 	 * attempt_chain - the same for the first calls of a chain; or NULL
 	 * @calls: private memory; results are told to the calls behind
 	 *

@@ -27,6 +27,8 @@ enum {
 #define FX_FD_DRAINS(n) ((n) << 13) /* two bits: enum fx_drains */
 #define FX_FD_URGENT 32768u /* there was urgent data once */
 #define FX_FD_CLOSED 4096u /* by a posted close: closed_at is valid */
+#define FX_FD_ANSWERED 65536u /* written to since it was last read */
+#define FX_FD_DEFERRED 131072u /* fx_park_later() said so of the next read */
 
 struct fx_fdrec {
 	uint32_t first[2], last[2]; /* parked entries + 1, by direction */
@@ -37,8 +39,8 @@ struct fx_fdrec {
 	uint32_t closed_at; /* when that close was posted */
 	uint32_t epoch; /* fx_park.keeps: see engine/hold.h */
 	uint32_t held; /* the same: calls of this engine that hold it */
+	uint32_t flags;
 	uint16_t edges[2];
-	uint16_t flags;
 	uint8_t kind;
 };
 

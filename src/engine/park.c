@@ -39,7 +39,8 @@ int fx_park_init(struct fx_park *park, struct fx_set *set,
 	*park = (struct fx_park){ .set = set,
 				  .table = table,
 				  .counters = counters,
-				  .wakefd = wakefd };
+				  .wakefd = wakefd,
+				  .enough = FX_PARK_ENOUGH };
 	park->chunks = calloc(FX_FDREC_CHUNKS, sizeof(*park->chunks));
 	if (!park->chunks)
 		return -ENOMEM;
@@ -132,7 +133,7 @@ static long watch(struct fx_park *park, struct fx_fdrec *rec, int fd,
 		bad = sys(SYS_epoll_ctl, park->epfd, EPOLL_CTL_ADD, fd,
 			  (long)&ev, 0);
 	if (!bad)
-		rec->flags |= (uint16_t)set;
+		rec->flags |= set;
 	return bad;
 }
 
@@ -375,7 +376,7 @@ uint32_t fx_park_next(struct fx_park *park)
 		}
 		if (index == FX_NO_ENTRY) {
 			fx_store_relaxed(&park->active, rec->next_active);
-			rec->flags &= (uint16_t)~FX_FD_ACTIVE;
+			rec->flags &= ~FX_FD_ACTIVE;
 		}
 	}
 	fx_park_unlock(park);
@@ -491,7 +492,7 @@ static bool check_one(struct fx_park *park, uint32_t index, uint32_t now)
 		time_remove(park, index);
 		/* Set after a call began to wait, the flag is not for it. */
 		if (!(b->state & FX_PARK_STATE_FRESH))
-			rec->flags &= (uint16_t)~FX_FD_BLOCKING;
+			rec->flags &= ~FX_FD_BLOCKING;
 		bad = verify(park, rec, fd, dir);
 		rec->checked_ms = now | 1;
 		if (bad == -EBADF)
@@ -612,7 +613,7 @@ void fx_park_forget(struct fx_park *park, struct fx_fdrec *rec, int fd,
 	rec->flags = (rec->flags & (FX_FD_ACTIVE | FX_FD_CLOSED)) |
 		     (ours ? FX_FD_OURS : 0);
 	if (kind != FX_KIND_UNKNOWN)
-		rec->flags &= (uint16_t)~FX_FD_CLOSED;
+		rec->flags &= ~FX_FD_CLOSED;
 	for (unsigned dir = FX_IN; dir <= FX_OUT; dir++) {
 		if (!rec->first[dir])
 			continue;

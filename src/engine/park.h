@@ -27,6 +27,8 @@
 #include "page/set.h"
 
 #define FX_PARK_CHECK_MS 10
+/* See fx_park_later(). */
+#define FX_PARK_ENOUGH 8
 #define FX_PARK_TRUST_MS 500
 /* A stamp of the coarse clock may be so much older than it says. */
 #define FX_PARK_COARSE_MS 10
@@ -49,6 +51,8 @@ struct fx_park {
 	uint32_t active; /* first descriptor + 1 with something to retry */
 	uint32_t oldest[FX_PARK_QUEUES], newest[FX_PARK_QUEUES]; /* index + 1 */
 	uint32_t nr_parked;
+	uint32_t enough; /* others, for fx_park_later() to be right mostly */
+	uint32_t too_few; /* calls for which there were not so many */
 };
 
 /* fx_beside.state, bits */
@@ -83,6 +87,18 @@ int fx_park_also(struct fx_park *park, int fd);
  */
 enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
 			bool turn, struct fx_guard *guard, uint32_t *seq);
+
+/**
+ * fx_park_later - should others go first, so that this call need not wait?
+ *
+ * Of a descriptor that was answered and not read since, the next request is
+ * still on its way. A call that is tried too early costs a system call (or
+ * not, if it is known to have to wait), parking, and a notice of epoll; tried
+ * after others have run, it mostly finds what it wants. How many it takes
+ * depends on the peers: learnt from what the calls found. Asked once a call.
+ */
+bool fx_park_later(struct fx_park *park, const struct flexsc_entry *call,
+		   uint32_t nr_others);
 
 /* Was this entry handed out by fx_park_next(), to be tried before others? */
 static inline bool fx_park_turn(const struct fx_park *park, uint32_t index)

@@ -166,6 +166,12 @@ static bool poll_attempt(struct fx_engine *engine, struct flexsc_entry *call)
 	return at_once(e, call);
 }
 
+static bool poll_later(struct fx_engine *engine,
+		       const struct flexsc_entry *call, uint32_t nr_others)
+{
+	return fx_park_later(&of(engine)->park, call, nr_others);
+}
+
 static unsigned poll_attempt_chain(struct fx_engine *engine,
 				   struct flexsc_entry *calls, unsigned nr)
 {
@@ -382,6 +388,7 @@ const struct fx_engine_ops fx_engine_poll = {
 	.free = poll_free,
 	.abandon = poll_abandon,
 	.attempt = poll_attempt,
+	.later = poll_later,
 	.attempt_chain = poll_attempt_chain,
 	.post = poll_post,
 	.flush = poll_flush,

@@ -10,11 +10,34 @@
 #include <errno.h>
 #include <sys/uio.h>
 
+/* fx_park.enough: right every other time; and forgotten in time. */
+#define ENOUGH_MOST 256
+#define ENOUGH_FORGET 16
+
+/* Whose turn it is at the other end; and was it right to let others go first? */
+static inline void learn_turn(struct fx_park *park, struct fx_fdrec *rec,
+			      unsigned dir, bool nothing)
+{
+	if (dir == FX_OUT) {
+		rec->flags |= FX_FD_ANSWERED;
+		return;
+	}
+	if (!(rec->flags & (FX_FD_ANSWERED | FX_FD_DEFERRED)))
+		return;
+	if (rec->flags & FX_FD_DEFERRED) {
+		if (nothing)
+			park->enough += park->enough < ENOUGH_MOST;
+		else
+			park->enough -= park->enough > FX_PARK_ENOUGH;
+	}
+	rec->flags &= ~(FX_FD_ANSWERED | FX_FD_DEFERRED);
+}
+
 /* What a try has shown: not ready, or nothing left; else still ready. */
 static inline void tried(struct fx_fdrec *rec, unsigned dir, bool not_ready,
 			 bool drained, uint32_t seq)
 {
-	unsigned flags = rec->flags | FX_FD_TRIED(dir);
+	uint32_t flags = rec->flags | FX_FD_TRIED(dir);
 
 	/* An edge that came meanwhile: still ready. */
 	if (rec->edges[dir] == (uint16_t)seq) {
@@ -24,7 +47,7 @@ static inline void tried(struct fx_fdrec *rec, unsigned dir, bool not_ready,
 				    !(flags & FX_FD_HUP)))
 			flags |= FX_FD_READY(dir);
 	}
-	rec->flags = (uint16_t)flags;
+	rec->flags = flags;
 }
 
 /* Under the lock, which is released. */
@@ -47,8 +70,10 @@ try_in_full(struct fx_park *park, struct flexsc_entry *call,
 	fx_park_lock(park);
 	rec->kind = hint.kind;
 	rec->credit = hint.credit;
-	rec->flags &= (uint16_t)~FX_FD_DRAINS(3u);
-	rec->flags |= (uint16_t)FX_FD_DRAINS((unsigned)hint.drains);
+	rec->flags &= ~FX_FD_DRAINS(3u);
+	rec->flags |= FX_FD_DRAINS((unsigned)hint.drains);
+	learn_turn(park, rec, dir,
+		   verdict == FX_TRY_PARK || call->ret == -EAGAIN);
 	/* Without an edge to come it must be tried again. */
 	tried(rec, dir,
 	      verdict == FX_TRY_PARK ||
@@ -74,6 +99,7 @@ static inline enum fx_try try_usual(struct fx_park *park,
 	fx_park_lock(park);
 	if (fx_unlikely(r == -ENOTSOCK))
 		return try_in_full(park, call, rec, dir, guard);
+	learn_turn(park, rec, dir, r == -EAGAIN);
 	if (r == -EAGAIN) {
 		tried(rec, dir, true, false, seq);
 		fx_park_unlock(park);
@@ -143,6 +169,32 @@ static inline bool must_wait(const struct fx_fdrec *rec,
 	if (fx_is_ready_wait(call->nr))
 		return true;
 	return rec->flags & FX_FD_BLOCKING && !never_waits(call);
+}
+
+bool fx_park_later(struct fx_park *park, const struct flexsc_entry *call,
+		   uint32_t nr_others)
+{
+	const struct fx_call_desc *desc = &park->table[call->nr];
+	struct fx_fdrec *rec;
+	bool later = false;
+
+	if (nr_others < FX_PARK_ENOUGH || desc->call_class != FX_CALL_FD ||
+	    desc->flags & FX_CALL_OUT)
+		return false;
+	fx_park_lock(park);
+	rec = fx_park_record(park, (int)call->args[desc->fd_arg], false);
+	if (rec && rec->kind == FX_KIND_SOCKET && !rec->first[FX_IN] &&
+	    (rec->flags & (FX_FD_ANSWERED | FX_FD_EDGE(FX_IN) | FX_FD_HUP)) ==
+		    FX_FD_ANSWERED) {
+		rec->flags &= ~FX_FD_ANSWERED;
+		later = nr_others >= park->enough;
+		if (later) /* and then it is to be tried */
+			rec->flags |= FX_FD_DEFERRED | FX_FD_READY(FX_IN);
+		else if (++park->too_few % ENOUGH_FORGET == 0)
+			park->enough -= park->enough > FX_PARK_ENOUGH;
+	}
+	fx_park_unlock(park);
+	return later;
 }
 
 enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,

@@ -71,6 +71,21 @@ static int64_t call_at_home(const struct flexsc_entry *call)
 			       (long)a[3], (long)a[4], (long)a[5]);
 }
 
+/* Others go first if that may spare the call its wait. */
+static struct fx_carrier *let_others(struct fx_carrier *carrier,
+				     struct fx_task *me,
+				     const struct flexsc_entry *call)
+{
+	struct fx_queue *queue = carrier->queue;
+	struct fx_engine *engine = queue->owner.engine;
+
+	if (!engine->ops->later ||
+	    !engine->ops->later(engine, call, fx_ready_count(&queue->ready)))
+		return carrier;
+	fx_count(&queue->count, yields);
+	return fx_away(carrier, me, FX_AFTER_YIELD);
+}
+
 /* Return: the carrier, inside; NULL: call->ret is the result. */
 static struct fx_carrier *post(struct fx_carrier *carrier, struct fx_task *me,
 			       struct flexsc_entry *call,
@@ -118,6 +133,7 @@ static int64_t call_posted(struct fx_task *me, struct flexsc_entry *call,
 		*reason = (enum fx_reason)0;
 	if (!carrier)
 		return call_at_home(call);
+	carrier = let_others(carrier, me, call);
 	carrier = post(carrier, me, call, &request);
 	if (!carrier)
 		return call->ret;

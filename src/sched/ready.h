@@ -124,6 +124,13 @@ unsigned fx_ready_receive(struct fx_ready *ready, struct fx_ready *from);
  */
 struct fx_task *fx_ready_steal(struct fx_ready *ready, struct fx_ready *from);
 
+/* How many are in the ring. Context: holder. */
+static inline uint32_t fx_ready_count(struct fx_ready *ready)
+{
+	return (uint32_t)(fx_load_relaxed(&ready->tail) -
+			  fx_load_relaxed(&ready->head));
+}
+
 /* Is there anything for anybody? */
 static inline bool fx_ready_any(struct fx_ready *ready)
 {

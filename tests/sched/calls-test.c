@@ -237,6 +237,61 @@ static void busy_calls(void)
 	EXPECT(nr_slept == 300);
 }
 
+enum { SERVER, CLIENT, NR_TURN = 16, TURNS = 200 };
+
+static unsigned turns_over;
+static uint64_t nr_parked;
+
+static int64_t receive(struct fx_task *me, int fd, unsigned flags)
+{
+	struct flexsc_entry call = { .nr = SYS_recvfrom, .nr_args = 6 };
+	char c;
+
+	call.args[0] = (uint64_t)fd;
+	call.args[1] = (uintptr_t)&c;
+	call.args[2] = 1;
+	call.args[3] = flags;
+	return fx_call(me, &call, "recvfrom", NULL, 0, NULL);
+}
+
+/* One asks, one answers, the others keep the carrier busy meanwhile. */
+static void take_turns(struct thread *t)
+{
+	struct fx_task *me = &t->task;
+	int fd = sockets[0][t->number % 2];
+
+	for (int i = 0; t->number == SERVER && i < TURNS; i++) {
+		EXPECT(receive(me, fd, 0) == 1);
+		EXPECT(call3(me, SYS_write, (uint64_t)fd, (uintptr_t)"", 1) ==
+		       1);
+	}
+	for (int i = 0; t->number == CLIENT && i < TURNS; i++) {
+		EXPECT(call3(me, SYS_write, (uint64_t)fd, (uintptr_t)"", 1) ==
+		       1);
+		while (receive(me, fd, MSG_DONTWAIT) != 1)
+			fx_yield(me);
+	}
+	if (t->number == CLIENT)
+		nr_parked = COUNTED(calls_parked);
+	if (t->number <= CLIENT)
+		__atomic_add_fetch(&turns_over, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&turns_over, __ATOMIC_SEQ_CST) < 2)
+		fx_yield(me);
+}
+
+/* Who has answered reads when others have run: the next request is there. */
+static void lets_others(void)
+{
+	const char *engine = getenv("FLEXSC_ENGINE");
+
+	make_sockets();
+	scheduler(1);
+	threads_run(NR_TURN, take_turns, NULL);
+	printf("# %lu calls parked\n", nr_parked);
+	if (!engine || strcmp(engine, "poll") == 0)
+		EXPECT(nr_parked < TURNS / 2);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
@@ -246,6 +301,7 @@ int main(int argc, char **argv)
 		{ "files", files },
 		{ "busy_calls", busy_calls },
 		{ "unbound", unbound },
+		{ "lets_others", lets_others },
 	};
 
 	(void)argc;
