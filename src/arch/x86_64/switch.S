@@ -85,13 +85,13 @@ fx_arch_parked:
 	popq	%rbp
 	.cfi_def_cfa_offset 8
 	.cfi_restore rbp
-	/* Not ret: the processor would predict a return to the old context. */
-	popq	%rcx
-	.cfi_def_cfa_offset 0
-	.cfi_register rip, rcx
-	jmp	*%rcx
+	/*
+	 * ret, not a jump: it keeps the processor's stack of return addresses
+	 * level, so that what the callers return to is predicted wherever the
+	 * task that was left and this one wait in the same place.
+	 */
+	ret
 	.cfi_def_cfa_offset 64
-	.cfi_restore rip
 	.cfi_offset rbp, -16
 	.cfi_offset rbx, -24
 	.cfi_offset r12, -32
