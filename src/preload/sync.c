@@ -19,15 +19,36 @@ FX_NEXT(pthread_cond_signal);
 FX_NEXT(pthread_cond_broadcast);
 FX_NEXT(pthread_cond_destroy);
 
+/* Out of line, so that the usual way saves no registers. */
+static __attribute__((noinline)) int lock_slow(pthread_mutex_t *mutex)
+{
+	struct fx_thread *me = fx_waiter();
+
+	return me ? fx_mutex_lock(me, mutex, NULL) :
+		    NEXT(pthread_mutex_lock)(mutex);
+}
+
+static __attribute__((noinline)) int unlock_slow(pthread_mutex_t *mutex)
+{
+	struct fx_thread *me = fx_waiter();
+
+	return me ? fx_mutex_unlock(me, mutex) :
+		    NEXT(pthread_mutex_unlock)(mutex);
+}
+
+static __attribute__((noinline)) int wake(pthread_mutex_t *mutex)
+{
+	fx_mutex_wake(fx_waiter(), mutex);
+	return 0;
+}
+
 FX_NAME int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
 	struct fx_thread *me = fx_thread_self();
 
 	if (fx_likely(me && fx_mutex_lock_fast(me, mutex)))
 		return 0;
-	me = fx_waiter();
-	return me ? fx_mutex_lock(me, mutex, NULL) :
-		    NEXT(pthread_mutex_lock)(mutex);
+	return lock_slow(mutex);
 }
 
 FX_NAME int pthread_mutex_trylock(pthread_mutex_t *mutex)
@@ -38,14 +59,16 @@ FX_NAME int pthread_mutex_trylock(pthread_mutex_t *mutex)
 		    NEXT(pthread_mutex_trylock)(mutex);
 }
 
+/*
+ * A leaf, and without the thread: what is stored on the way to a locked
+ * operation is waited for by it. With one thread the C library locks nothing.
+ */
 FX_NAME int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-	struct fx_thread *me = fx_thread_self();
-
-	if (fx_unlikely(!me))
-		me = fx_waiter();
-	return me ? fx_mutex_unlock(me, mutex) :
-		    NEXT(pthread_mutex_unlock)(mutex);
+	if (fx_unlikely(!fx_load_relaxed(&fx_threads_running) ||
+			!fx_mutex_is_usual(mutex)))
+		return unlock_slow(mutex);
+	return fx_unlikely(fx_mutex_give(mutex)) ? wake(mutex) : 0;
 }
 
 FX_NAME int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,

@@ -145,11 +145,13 @@ static int unlock_odd(struct fx_thread *me, pthread_mutex_t *m)
 	return bad;
 }
 
-static void wake(struct fx_thread *me, pthread_mutex_t *m)
+void fx_mutex_wake(struct fx_thread *me, pthread_mutex_t *m)
 {
-	fx_thread_enter(me);
-	fx_lot_wake(m, 1, FX_LOT_ANY, NULL, NULL);
-	fx_thread_leave(me);
+	if (me) {
+		fx_thread_enter(me);
+		fx_lot_wake(m, 1, FX_LOT_ANY, NULL, NULL);
+		fx_thread_leave(me);
+	}
 	/* Without carriers it is the C library that waits. */
 	if (fx_unlikely(!fx_load_relaxed(&fx_threads_running)))
 		fx_futex_wake(fx_mutex_word(m), 1);
@@ -171,10 +173,8 @@ int fx_mutex_unlock(struct fx_thread *me, pthread_mutex_t *m)
 		    !fx_load_relaxed(fx_mutex_word(m)))
 			return EPERM;
 	}
-	m->__data.__owner = 0;
-	m->__data.__nusers--;
-	if (fx_unlikely(fx_exchange(fx_mutex_word(m), 0u) == 2))
-		wake(me, m);
+	if (fx_unlikely(fx_mutex_give(m)))
+		fx_mutex_wake(me, m);
 	return 0;
 }
 

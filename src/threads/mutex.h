@@ -16,19 +16,35 @@ static inline uint32_t *fx_mutex_word(pthread_mutex_t *mutex)
 	return (uint32_t *)&mutex->__data.__lock;
 }
 
+static inline bool fx_mutex_is_usual(const pthread_mutex_t *mutex)
+{
+	return mutex->__data.__kind == PTHREAD_MUTEX_TIMED_NP;
+}
+
 /* The usual one, and it is free. False: nothing happened. */
 static inline bool fx_mutex_lock_fast(struct fx_thread *me,
 				      pthread_mutex_t *mutex)
 {
 	uint32_t unlocked = 0;
 
-	if (mutex->__data.__kind != PTHREAD_MUTEX_TIMED_NP ||
+	if (!fx_mutex_is_usual(mutex) ||
 	    !fx_cas(fx_mutex_word(mutex), &unlocked, 1u))
 		return false;
 	mutex->__data.__owner = me->tid;
 	mutex->__data.__nusers++;
 	return true;
 }
+
+/* Give it back. Return: whether fx_mutex_wake() is to follow. */
+static inline bool fx_mutex_give(pthread_mutex_t *mutex)
+{
+	mutex->__data.__owner = 0;
+	mutex->__data.__nusers--;
+	return fx_exchange(fx_mutex_word(mutex), 0u) == 2;
+}
+
+/* It was unlocked and somebody waits. @me: NULL for want of memory. */
+void fx_mutex_wake(struct fx_thread *me, pthread_mutex_t *mutex);
 
 /* As pthread_mutex_lock(3) and the others; @deadline may be NULL. */
 int fx_mutex_lock(struct fx_thread *me, pthread_mutex_t *mutex,
