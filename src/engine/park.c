@@ -300,23 +300,23 @@ static void note_edge(struct fx_park *park, const struct epoll_event *ev)
 static long epoll_wait_ns(int epfd, struct epoll_event *events, int max,
 			  uint64_t timeout_ns)
 {
+	static uint32_t only_ms; /* an old kernel, or a filter, or valgrind */
 	struct timespec ts = fx_timespec(timeout_ns);
+	int ms = timeout_ns == FX_NEVER ?
+			 -1 :
+		 timeout_ns > FX_NS_PER_SEC * 1000 ?
+			 1000000 :
+			 (int)((timeout_ns + FX_NS_PER_MS - 1) / FX_NS_PER_MS);
 	long n;
 
-	if (timeout_ns == 0)
-		return sys(SYS_epoll_wait, epfd, (long)events, max, 0, 0);
-	n = sys(SYS_epoll_pwait2, epfd, (long)events, max,
-		timeout_ns == FX_NEVER ? 0 : (long)&ts, 0);
-	if (n == -ENOSYS || n == -EPERM) {
-		int ms = timeout_ns == FX_NEVER ?
-				 -1 :
-			 timeout_ns > FX_NS_PER_SEC * 1000 ?
-				 1000000 :
-				 (int)((timeout_ns + FX_NS_PER_MS - 1) /
-				       FX_NS_PER_MS);
-		n = sys(SYS_epoll_wait, epfd, (long)events, max, ms, 0);
+	if (ms && !fx_load_relaxed(&only_ms)) {
+		n = sys(SYS_epoll_pwait2, epfd, (long)events, max,
+			timeout_ns == FX_NEVER ? 0 : (long)&ts, 0);
+		if (n != -ENOSYS && n != -EPERM)
+			return n;
+		fx_store_relaxed(&only_ms, 1u);
 	}
-	return n;
+	return sys(SYS_epoll_wait, epfd, (long)events, max, ms, 0);
 }
 
 int fx_park_wait(struct fx_park *park, uint64_t timeout_ns, bool *woken)
@@ -506,8 +506,7 @@ static bool check_one(struct fx_park *park, uint32_t index, uint32_t now)
 			if (!timeout_ms)
 				return false;
 			time_append(park, FX_PARK_TIMED, index,
-				    parked_ms + timeout_ms +
-					    FX_PARK_COARSE_MS);
+				    parked_ms + timeout_ms + FX_PARK_COARSE_MS);
 			return false;
 		}
 	}
