@@ -13,8 +13,11 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/fsuid.h>
+#include <sys/io.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -35,18 +38,10 @@ static void at_home(bool stay)
 /* The same for another thread, as soon as it notices. */
 static void stay_there(pthread_t thread)
 {
-	struct fx_thread *t;
-
-	if (thread == pthread_self()) {
+	if (thread == pthread_self())
 		at_home(true);
-		return;
-	}
-	t = fx_thread_of(thread);
-	if (!t)
-		return;
-	t->worn = true;
-	t->stays = FX_HOME_IDENTITY;
-	fx_interrupt(&t->task, FX_PENDING_HOME);
+	else
+		fx_thread_keep_home(thread);
 }
 
 static bool is_me(pid_t pid)
@@ -78,6 +73,42 @@ HOME_FIRST(int, unshare, (int flags), (flags), true)
 HOME_FIRST(int, setns, (int fd, int type), (fd, type), true)
 HOME_FIRST(int, personality, (unsigned long p), (p), true)
 HOME_FIRST(int, nice, (int n), (n), true)
+HOME_FIRST(int, iopl, (int level), (level), true)
+HOME_FIRST(int, ioperm, (unsigned long from, unsigned long nr, int on),
+	   (from, nr, on), true)
+
+/* Without a header of the C library's own. */
+int capget(void *header, void *data);
+int capset(void *header, const void *data);
+HOME_FIRST(int, capget, (void *header, void *data), (header, data), false)
+HOME_FIRST(int, capset, (void *header, const void *data), (header, data), true)
+
+/* Who traces is one thread of the kernel's. */
+FX_NEXT(ptrace);
+FX_NAME long ptrace(enum __ptrace_request request, ...)
+{
+	long a[4];
+	va_list list;
+
+	va_start(list, request);
+	for (unsigned i = 0; i < 4; i++)
+		a[i] = va_arg(list, long);
+	va_end(list);
+	at_home(true);
+	return NEXT(ptrace)(request, a[0], a[1], a[2], a[3]);
+}
+
+/*
+ * Rights to pages with keys are in a register that programs set by an
+ * instruction: no thread can be lent any more.
+ */
+FX_NEXT(pkey_alloc);
+FX_NAME int pkey_alloc(unsigned flags, unsigned rights)
+{
+	at_home(true);
+	fx_threads_keep_home();
+	return NEXT(pkey_alloc)(flags, rights);
+}
 
 FX_NEXT(sched_setaffinity);
 FX_NEXT(sched_getaffinity);

@@ -27,6 +27,8 @@ enum {
 	AWAITED
 };
 
+uint32_t fx_threads_stay;
+
 static void publish(struct fx_thread *t, pthread_t thread)
 {
 	fx_thread_publish(thread, t);
@@ -243,6 +245,9 @@ int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
 		look_at(t, attr, &copy);
 	else
 		look_at_default(t);
+	/* After the record is among all: it is seen there, or this is. */
+	if (fx_load_acquire(&fx_threads_stay))
+		t->stays = FX_HOME_IDENTITY;
 	t->start = start;
 	t->arg = arg;
 	fx_fetch_add(&fx_thread_counters.created, 1ull);

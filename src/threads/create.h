@@ -67,6 +67,14 @@ void fx_thread_wear(pthread_t thread);
  */
 void fx_thread_hurry(pthread_t thread);
 
+/*
+ * It changed in the kernel: from its next stop on it stays at home. And all of
+ * them, those too that are still to be made.
+ */
+void fx_thread_keep_home(pthread_t thread);
+void fx_threads_keep_home(void);
+extern uint32_t fx_threads_stay; /* by the latter */
+
 /* As pthread_cancel(3). */
 int fx_thread_cancel(pthread_t thread);
 

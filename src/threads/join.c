@@ -261,6 +261,35 @@ void fx_thread_wear(pthread_t thread)
 	locked(thread, wear_locked);
 }
 
+static void keep(struct fx_thread *t, void *arg)
+{
+	(void)arg;
+	t->worn = true;
+	t->stays = FX_HOME_IDENTITY;
+	fx_interrupt(&t->task, FX_PENDING_HOME);
+}
+
+static void keep_locked(void *arg)
+{
+	struct change *c = arg;
+
+	c->t = fx_thread_of(c->thread);
+	if (c->t)
+		keep(c->t, NULL);
+}
+
+void fx_thread_keep_home(pthread_t thread)
+{
+	locked(thread, keep_locked);
+}
+
+void fx_threads_keep_home(void)
+{
+	fx_exchange(&fx_threads_stay, 1u);
+	fx_fence_after_cas();
+	fx_threads_walk(keep, NULL);
+}
+
 static void hurry_locked(void *arg)
 {
 	struct change *c = arg;
