@@ -30,9 +30,18 @@ FX_NAME int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	return fx_thread_create(thread, attr, start, arg);
 }
 
-FX_NAME void pthread_exit(void *result)
+/*
+ * Under names of our own, since <pthread.h> says of its that they do not
+ * return, and then they are called and not jumped to: a frame of ours would be
+ * unwound in each thread that ends so.
+ */
+void next_exit(void *result) __asm__("__wrap_pthread_exit");
+FX_NAME void end_thread(void *result) __asm__("pthread_exit");
+
+void end_thread(void *result)
 {
-	fx_thread_exit(result);
+	fx_thread_exits();
+	next_exit(result);
 }
 
 FX_NAME int pthread_join(pthread_t thread, void **result)
@@ -226,7 +235,7 @@ FX_NAME int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
 
 FX_NAME void thrd_exit(int result)
 {
-	fx_thread_exit((void *)(intptr_t)result);
+	pthread_exit((void *)(intptr_t)result);
 }
 
 FX_NAME int thrd_join(thrd_t thread, int *result)

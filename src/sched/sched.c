@@ -249,6 +249,9 @@ void fx_sched_after_fork(void)
 
 void fx_sched_unpin(void)
 {
+	/* Carriers have no other one then. */
+	if (CPU_COUNT(&fx_sched.allowed) == 1)
+		return;
 	sched_setaffinity(0, sizeof(fx_sched.allowed), &fx_sched.allowed);
 }
 

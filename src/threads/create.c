@@ -70,8 +70,9 @@ static void end(void *arg)
 	me->exiting = 1;
 	fx_thread_home(me, FX_HOME_EXIT);
 	fx_thread_enter(me);
-	mask = fx_mask_of(me);
-	fx_mask_set(FX_MASK_HANDLED);
+	mask = fx_mask_swap(FX_MASK_HANDLED);
+	if (fx_load_relaxed(&me->task.pending) & FX_PENDING_SIGNAL)
+		mask = me->mask;
 	await_creator(me);
 	if (fx_thread_gone(me))
 		pthread_detach(pthread_self());
@@ -269,13 +270,12 @@ int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
 	return bad;
 }
 
-void fx_thread_exit(void *result)
+void fx_thread_exits(void)
 {
 	struct fx_thread *me = fx_thread_self();
 
-	if (me) {
-		me->exiting = 1;
-		fx_thread_home(me, FX_HOME_EXIT);
-	}
-	pthread_exit(result);
+	if (!me)
+		return;
+	me->exiting = 1;
+	fx_thread_home(me, FX_HOME_EXIT);
 }

@@ -26,8 +26,8 @@ enum fx_life {
 int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
 		     void *(*start)(void *), void *arg);
 
-/* As pthread_exit(3): handlers of cleanup run at home. */
-void fx_thread_exit(void *result) __attribute__((noreturn));
+/* Before pthread_exit(3) unwinds: handlers of cleanup run at home. */
+void fx_thread_exits(void);
 
 /* The record of a thread, NULL if it has none (any more). See above. */
 struct fx_thread *fx_thread_of(pthread_t thread);
