@@ -79,6 +79,16 @@ struct fx_engine_ops {
 		      const struct flexsc_entry *call, uint32_t nr_others);
 
 	/**
+	 * together - would it be better to attempt this call later, at once
+	 * with others like it? Or NULL: no. What is attempted is as it was.
+	 */
+	bool (*together)(struct fx_engine *engine,
+			 const struct flexsc_entry *call);
+	/* Such a call was made, and its task runs after @nr_others others. */
+	void (*answered)(struct fx_engine *engine,
+			 const struct flexsc_entry *call, uint32_t nr_others);
+
+	/**
 	 * attempt_chain - the same for the first calls of a chain; or NULL
 	 * @calls: private memory; results are told to the calls behind
 	 *

@@ -100,6 +100,18 @@ enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
 bool fx_park_later(struct fx_park *park, const struct flexsc_entry *call,
 		   uint32_t nr_others);
 
+/**
+ * fx_park_together - is it the answer to a request, on a socket?
+ *
+ * Such calls wake somebody each. Made in a row, most of them find their
+ * peer's processor awake.
+ */
+bool fx_park_together(struct fx_park *park, const struct flexsc_entry *call);
+
+/* It was made, before @nr_others others run: is the next read to wait more? */
+void fx_park_answered(struct fx_park *park, const struct flexsc_entry *call,
+		      uint32_t nr_others);
+
 /* Was this entry handed out by fx_park_next(), to be tried before others? */
 static inline bool fx_park_turn(const struct fx_park *park, uint32_t index)
 {

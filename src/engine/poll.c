@@ -172,6 +172,18 @@ static bool poll_later(struct fx_engine *engine,
 	return fx_park_later(&of(engine)->park, call, nr_others);
 }
 
+static bool poll_together(struct fx_engine *engine,
+			  const struct flexsc_entry *call)
+{
+	return fx_park_together(&of(engine)->park, call);
+}
+
+static void poll_answered(struct fx_engine *engine,
+			  const struct flexsc_entry *call, uint32_t nr_others)
+{
+	fx_park_answered(&of(engine)->park, call, nr_others);
+}
+
 static unsigned poll_attempt_chain(struct fx_engine *engine,
 				   struct flexsc_entry *calls, unsigned nr)
 {
@@ -389,6 +401,8 @@ const struct fx_engine_ops fx_engine_poll = {
 	.abandon = poll_abandon,
 	.attempt = poll_attempt,
 	.later = poll_later,
+	.together = poll_together,
+	.answered = poll_answered,
 	.attempt_chain = poll_attempt_chain,
 	.post = poll_post,
 	.flush = poll_flush,

@@ -171,6 +171,24 @@ static inline bool must_wait(const struct fx_fdrec *rec,
 	return rec->flags & FX_FD_BLOCKING && !never_waits(call);
 }
 
+/* And nothing is known to have come since. */
+static bool is_answered(const struct fx_fdrec *rec)
+{
+	return rec->kind == FX_KIND_SOCKET && !rec->first[FX_IN] &&
+	       (rec->flags & (FX_FD_ANSWERED | FX_FD_EDGE(FX_IN) |
+			      FX_FD_HUP)) == FX_FD_ANSWERED;
+}
+
+/* Behind so many others it will be tried, whatever is known. */
+static bool defer_read(struct fx_park *park, struct fx_fdrec *rec,
+		       uint32_t nr_others)
+{
+	if (nr_others < park->enough)
+		return false;
+	rec->flags |= FX_FD_DEFERRED | FX_FD_READY(FX_IN);
+	return true;
+}
+
 bool fx_park_later(struct fx_park *park, const struct flexsc_entry *call,
 		   uint32_t nr_others)
 {
@@ -183,18 +201,51 @@ bool fx_park_later(struct fx_park *park, const struct flexsc_entry *call,
 		return false;
 	fx_park_lock(park);
 	rec = fx_park_record(park, (int)call->args[desc->fd_arg], false);
-	if (rec && rec->kind == FX_KIND_SOCKET && !rec->first[FX_IN] &&
-	    (rec->flags & (FX_FD_ANSWERED | FX_FD_EDGE(FX_IN) | FX_FD_HUP)) ==
-		    FX_FD_ANSWERED) {
+	if (rec && is_answered(rec)) {
+		later = defer_read(park, rec, nr_others);
 		rec->flags &= ~FX_FD_ANSWERED;
-		later = nr_others >= park->enough;
-		if (later) /* and then it is to be tried */
-			rec->flags |= FX_FD_DEFERRED | FX_FD_READY(FX_IN);
-		else if (++park->too_few % ENOUGH_FORGET == 0)
+		if (!later && ++park->too_few % ENOUGH_FORGET == 0)
 			park->enough -= park->enough > FX_PARK_ENOUGH;
 	}
 	fx_park_unlock(park);
 	return later;
+}
+
+void fx_park_answered(struct fx_park *park, const struct flexsc_entry *call,
+		      uint32_t nr_others)
+{
+	struct fx_fdrec *rec;
+
+	fx_park_lock(park);
+	rec = fx_park_record(
+		park, (int)call->args[park->table[call->nr].fd_arg], false);
+	if (rec && is_answered(rec) && defer_read(park, rec, nr_others))
+		rec->flags &= ~FX_FD_ANSWERED;
+	fx_park_unlock(park);
+}
+
+bool fx_park_together(struct fx_park *park, const struct flexsc_entry *call)
+{
+	const struct fx_call_desc *desc = &park->table[call->nr];
+	struct fx_fdrec *rec;
+	bool together;
+
+	switch (call->nr) {
+	case SYS_write:
+	case SYS_writev:
+	case SYS_sendto:
+	case SYS_sendmsg:
+		break;
+	default:
+		return false;
+	}
+	fx_park_lock(park);
+	rec = fx_park_record(park, (int)call->args[desc->fd_arg], false);
+	together = rec && rec->kind == FX_KIND_SOCKET && !rec->first[FX_OUT] &&
+		   rec->flags & FX_FD_TRIED(FX_IN) &&
+		   !(rec->flags & FX_FD_ANSWERED);
+	fx_park_unlock(park);
+	return together;
 }
 
 enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,

@@ -133,6 +133,10 @@ static int64_t call_posted(struct fx_task *me, struct flexsc_entry *call,
 		*reason = (enum fx_reason)0;
 	if (!carrier)
 		return call_at_home(call);
+	if (!deadline && fx_output(&carrier, me, call, where))
+		return call->ret;
+	if (!carrier)
+		return call_at_home(call);
 	carrier = let_others(carrier, me, call);
 	carrier = post(carrier, me, call, &request);
 	if (!carrier)

@@ -114,7 +114,7 @@ struct fx_task *fx_pick(struct fx_carrier *carrier)
 	struct fx_task *task;
 	bool left = false;
 
-	if (fx_unlikely(++carrier->round >= FX_ROUND))
+	if (fx_unlikely(++carrier->round >= carrier->limit))
 		return NULL;
 	task = fx_ready_pop(&carrier->queue->ready, &left,
 			    fx_sched.nr_queues == 1);
@@ -202,8 +202,12 @@ static void look_around(struct fx_carrier *carrier)
 	struct fx_owner *owner = &queue->owner;
 	struct fx_engine *engine = owner->engine;
 
+	fx_output_round_ends(carrier);
 	carrier->round = 0;
+	carrier->limit = FX_ROUND;
 	carrier->calls = 0;
+	if (queue->outputs)
+		fx_output_all(carrier);
 	fx_count(&queue->count, rounds);
 	fx_store_relaxed(&queue->now_ms, fx_now_ms_coarse());
 	fx_count_add(&queue->count, received,
@@ -224,6 +228,7 @@ static void look_around(struct fx_carrier *carrier)
 			 fx_set_claimed(&owner->set) ||
 				 queue->timers[FX_CLOCK_MONOTONIC].nr ||
 				 queue->timers[FX_CLOCK_REALTIME].nr);
+	fx_output_round_begins(carrier);
 }
 
 static struct fx_task *steal(struct fx_carrier *carrier)

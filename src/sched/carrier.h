@@ -31,6 +31,8 @@
 #include <sched.h>
 
 #define FX_ROUND 64
+/* Rounds so short are not timed: nothing is put off in them. */
+#define FX_ROUND_TIMED 8
 /* A task that only makes such calls looks busy to the watchdog. */
 #define FX_CALLS_A_ROUND 256
 /* Spare for so long, all but one end. */
@@ -38,6 +40,7 @@
 #define FX_MAX_CARRIERS 4096
 
 struct fx_request;
+struct fx_output;
 
 /* Key: H holder; A anybody, atomically; I constant. */
 struct fx_queue {
@@ -49,6 +52,10 @@ struct fx_queue {
 	int cpu; /* I: or -1 */
 	struct fx_request *cancels; /* A: stack of calls to cancel */
 	uint32_t move; /* A: fx_sched.moves is to be done here */
+	struct fx_output *outputs, **last_output; /* H: see sched/output.c */
+	uint32_t nr_outputs; /* H: that could be put off */
+	uint32_t slice_ns, alone_ns, together_ns; /* H: lately */
+	uint64_t began_ns; /* H: this round; 0: it is not timed */
 	struct fx_timers_heap timers[FX_NR_CLOCKS]; /* H */
 	struct fx_owner owner; /* H; set.owner_eventfd: I */
 	struct fx_queue_counters count; /* H; A to read */
@@ -72,6 +79,7 @@ struct fx_carrier {
 	uint32_t switches; /* C; A to read */
 	uint32_t round; /* C: switches since the last round */
 	uint32_t calls; /* C: calls that ended at once, the same */
+	uint32_t limit; /* C: of switches in this round, FX_ROUND at most */
 	struct fx_queue *queue; /* C; the watchdog while it is a spare */
 	struct fx_task *left; /* C: what fx_finish() is about */
 	enum fx_after after; /* C */
@@ -201,6 +209,17 @@ bool fx_wake_inside(struct fx_carrier *carrier, struct fx_task *task,
 /* sched/call.c: what came back, and what is to be cancelled. */
 unsigned fx_reap(struct fx_carrier *carrier);
 void fx_cancel_asked(struct fx_carrier *carrier);
+
+/*
+ * sched/output.c: is @call the result of an answer that was made with others,
+ * or by itself? The task is not inside any more then; else *@carrier is as by
+ * fx_enter().
+ */
+bool fx_output(struct fx_carrier **carrier, struct fx_task *me,
+	       struct flexsc_entry *call, const char *where);
+void fx_output_all(struct fx_carrier *carrier);
+void fx_output_round_ends(struct fx_carrier *carrier);
+void fx_output_round_begins(struct fx_carrier *carrier);
 
 /* sched/close.c */
 void fx_move_asked(struct fx_carrier *carrier);

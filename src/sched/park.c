@@ -241,7 +241,7 @@ void fx_yield(struct fx_task *me)
 	}
 	fx_count(&carrier->queue->count, yields);
 	next = fx_pick(carrier);
-	if (next || carrier->round >= FX_ROUND) {
+	if (next || carrier->round >= carrier->limit) {
 		fx_switch(carrier, me, next, FX_AFTER_YIELD);
 		carrier = me->carrier;
 		fx_finish(carrier);

@@ -57,6 +57,7 @@ struct fx_queue_counters {
 	uint64_t steals, homes, received, timeouts;
 	uint64_t handoffs, handoffs_running; /* all; of tasks that ran long */
 	uint64_t calls, calls_parked, cancels;
+	uint64_t calls_together; /* answers made in a row with others */
 };
 
 /**

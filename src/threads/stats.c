@@ -49,11 +49,11 @@ static void queues(FILE *out)
 			"\"sleeps\":%lu,\"steals\":%lu,"
 			"\"handoffs\":%lu,\"handoffs_running\":%lu,\"homes\":%lu,\"received\":%lu,"
 			"\"timeouts\":%lu,\"calls\":%lu,\"calls_parked\":%lu,"
-			"\"cancels\":%lu}",
+			"\"calls_together\":%lu,\"cancels\":%lu}",
 			i ? "," : "", c.parks, c.yields, c.rounds, c.sleeps,
 			c.steals, c.handoffs, c.handoffs_running, c.homes,
 			c.received, c.timeouts, c.calls, c.calls_parked,
-			c.cancels);
+			c.calls_together, c.cancels);
 	}
 }
 

@@ -266,8 +266,7 @@ static void take_turns(struct thread *t)
 		       1);
 	}
 	for (int i = 0; t->number == CLIENT && i < TURNS; i++) {
-		EXPECT(call3(me, SYS_write, (uint64_t)fd, (uintptr_t)"", 1) ==
-		       1);
+		EXPECT(write(fd, "", 1) == 1);
 		while (receive(me, fd, MSG_DONTWAIT) != 1)
 			fx_yield(me);
 	}
@@ -292,6 +291,65 @@ static void lets_others(void)
 		EXPECT(nr_parked < TURNS / 2);
 }
 
+enum { NR_ANSWERS = 40, BIG = 1 << 20 };
+
+static char big[BIG];
+static uint64_t nr_together;
+
+/* In turns small ones, such as do not fit at once, and to nobody. */
+static void answer(struct thread *t)
+{
+	struct fx_task *me = &t->task;
+	int fd = sockets[t->number][0];
+
+	for (int i = 0; i < 30; i++) {
+		size_t size = i % 3 == 1 ? BIG : 1;
+		char c;
+
+		EXPECT(call3(me, SYS_read, (uint64_t)fd, (uintptr_t)&c, 1) ==
+		       1);
+		EXPECT(call3(me, SYS_write, (uint64_t)fd, (uintptr_t)big,
+			     size) == (int64_t)size);
+	}
+	EXPECT(call3(me, SYS_read, (uint64_t)fd, (uintptr_t)big, 1) == 1);
+	EXPECT(call3(me, SYS_read, (uint64_t)fd, (uintptr_t)big, 1) == 0);
+	EXPECT(call3(me, SYS_write, (uint64_t)fd, (uintptr_t)big, 1) == -EPIPE);
+	nr_together = COUNTED(calls_together);
+}
+
+static void drain(int fd, size_t size)
+{
+	static char buf[65536];
+	ssize_t n = 1;
+
+	for (; size && n > 0; size -= (size_t)n)
+		n = read(fd, buf, sizeof(buf) < size ? sizeof(buf) : size);
+	EXPECT(n > 0);
+}
+
+/* Made in a row or not: each gets what it asked for, all of it. */
+static void answers(void)
+{
+	const char *engine = getenv("FLEXSC_ENGINE");
+	struct thread *threads;
+
+	make_sockets();
+	scheduler(1);
+	threads = threads_start(NR_ANSWERS, answer, NULL);
+	for (int round = 0; round <= 30; round++) {
+		for (unsigned i = 0; i < NR_ANSWERS; i++)
+			EXPECT(write(sockets[i][1], "", 1) == 1);
+		for (unsigned i = 0; i < NR_ANSWERS && round < 30; i++)
+			drain(sockets[i][1], round % 3 == 1 ? BIG : 1);
+	}
+	for (unsigned i = 0; i < NR_ANSWERS; i++)
+		close(sockets[i][1]);
+	threads_join(threads, NR_ANSWERS);
+	printf("# %lu answers in a row\n", nr_together);
+	if (!engine || strcmp(engine, "poll") == 0)
+		EXPECT(nr_together > 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
@@ -302,6 +360,7 @@ int main(int argc, char **argv)
 		{ "busy_calls", busy_calls },
 		{ "unbound", unbound },
 		{ "lets_others", lets_others },
+		{ "answers", answers },
 	};
 
 	(void)argc;
