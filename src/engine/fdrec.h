@@ -42,6 +42,7 @@ struct fx_fdrec {
 	uint32_t flags;
 	uint16_t edges[2];
 	uint8_t kind;
+	uint8_t strays; /* edges in a row that nobody here took notice of */
 };
 
 #define FX_FDREC_CHUNK 1024u

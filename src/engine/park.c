@@ -22,6 +22,7 @@
 #define WAKE_TAG UINT64_MAX
 #define OTHER_TAG (UINT64_MAX - 1) /* no descriptor: belongs to no record */
 #define EVENTS_A_ROUND 256
+#define STRAYS_MOST 2
 #define CHUNK_BYTES (FX_FDREC_CHUNK * sizeof(struct fx_fdrec))
 
 static long sys(long nr, long a0, long a1, long a2, long a3, long a4)
@@ -273,6 +274,22 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 
 /* Waking ----------------------------------------------------------------- */
 
+/*
+ * A descriptor whose thread has moved to another queue wakes this one's owner
+ * for nothing. If it comes back it is put in the set again, which tells if it
+ * is ready.
+ */
+static void note_stray(struct fx_park *park, struct fx_fdrec *rec, int fd)
+{
+	if (rec->first[FX_IN] || rec->first[FX_OUT] || rec->held ||
+	    ++rec->strays < STRAYS_MOST)
+		return;
+	sys(SYS_epoll_ctl, park->epfd, EPOLL_CTL_DEL, fd, 0, 0);
+	rec->flags &= ~(FX_FD_SET(FX_IN) | FX_FD_SET(FX_OUT));
+	rec->generation++;
+	rec->strays = 0;
+}
+
 static void note_edge(struct fx_park *park, const struct epoll_event *ev)
 {
 	int fd = (int)(uint32_t)ev->data.u64;
@@ -295,6 +312,7 @@ static void note_edge(struct fx_park *park, const struct epoll_event *ev)
 		rec->flags |= FX_FD_READY(FX_OUT) | FX_FD_EDGE(FX_OUT);
 	}
 	activate(park, rec, fd);
+	note_stray(park, rec, fd);
 }
 
 static long epoll_wait_ns(int epfd, struct epoll_event *events, int max,

@@ -264,6 +264,7 @@ enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
 		return try_alone(call, guard);
 	}
 	fx_park_look(park, rec, fd);
+	rec->strays = 0;
 	*seq = fx_park_seq(rec, dir);
 	if (must_wait(rec, call, dir, turn)) {
 		fx_park_unlock(park);

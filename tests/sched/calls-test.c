@@ -350,6 +350,59 @@ static void answers(void)
 		EXPECT(nr_together > 0);
 }
 
+static uint32_t stray_stage;
+
+static void owner_of_strays(struct thread *t)
+{
+	int fd = sockets[0][0];
+	char c;
+
+	for (uint32_t stage = 1; stage <= 2; stage++) {
+		EXPECT(call3(&t->task, SYS_read, (uint64_t)fd, (uintptr_t)&c,
+			     1) == 1);
+		__atomic_store_n(&stray_stage, stage, __ATOMIC_RELEASE);
+		while (stage == 1 &&
+		       __atomic_load_n(&stray_stage, __ATOMIC_ACQUIRE) == 1)
+			sleep_ns(t, 50000000);
+	}
+}
+
+static void send_one(uint32_t stage)
+{
+	usleep(20000);
+	EXPECT(write(sockets[0][1], "", 1) == 1);
+	while (__atomic_load_n(&stray_stage, __ATOMIC_ACQUIRE) != stage)
+		usleep(1000);
+}
+
+/* A descriptor that is used elsewhere stops waking carriers; then it is back. */
+static void strays(void)
+{
+	const char *engine = getenv("FLEXSC_ENGINE");
+	struct thread *threads;
+	uint64_t before;
+	char c;
+
+	make_sockets();
+	scheduler(1);
+	threads = threads_start(1, owner_of_strays, NULL);
+	send_one(1);
+	before = COUNTED(sleeps);
+	for (int i = 0; i < 200; i++) {
+		EXPECT(write(sockets[0][1], "", 1) == 1);
+		usleep(1000); /* time to wake somebody */
+		EXPECT(read(sockets[0][0], &c, 1) == 1);
+	}
+	before = COUNTED(sleeps) - before;
+	printf("# slept %lu times\n", before);
+	if (!engine || strcmp(engine, "poll") == 0)
+		EXPECT(before < 100);
+	__atomic_store_n(&stray_stage, 3, __ATOMIC_RELEASE);
+	usleep(100000);
+	send_one(2);
+	threads_join(threads, 1);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
@@ -361,6 +414,7 @@ int main(int argc, char **argv)
 		{ "unbound", unbound },
 		{ "lets_others", lets_others },
 		{ "answers", answers },
+		{ "strays", strays },
 	};
 
 	(void)argc;
