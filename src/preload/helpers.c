@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for which the C library makes threads of its own. From a carrier they
+ * Names for which the C library makes threads of its own; timer_create() is in
+ * clock.c. From a carrier they
  * would inherit its processor, name and signal mask, and what they call back
  * would have them too.
  */
@@ -11,7 +12,6 @@
 #include <mqueue.h>
 #include <netdb.h>
 #include <signal.h>
-#include <time.h>
 
 #define HOME_FIRST(name, params, args)                    \
 	FX_NEXT(name);                                    \
@@ -24,9 +24,6 @@
 		return NEXT(name) args;                   \
 	}
 
-HOME_FIRST(timer_create,
-	   (clockid_t clock, struct sigevent *event, timer_t *timer),
-	   (clock, event, timer))
 HOME_FIRST(mq_notify, (mqd_t queue, const struct sigevent *event),
 	   (queue, event))
 HOME_FIRST(aio_read64, (struct aiocb64 * block), (block))

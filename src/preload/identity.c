@@ -35,7 +35,7 @@ static void at_home(bool stay)
 		fx_thread_home(me, FX_HOME_IDENTITY);
 }
 
-/* The same for another thread, as soon as it notices. */
+/* The same for another thread. */
 static void stay_there(pthread_t thread)
 {
 	if (thread == pthread_self())

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names that sleep. */
+#include "preload/clock.h"
 #include "preload/result.h"
 #include "threads/sleep.h"
 
@@ -17,8 +18,16 @@ FX_NEXT(thrd_sleep);
 FX_NAME int clock_nanosleep(clockid_t clock, int flags,
 			    const struct timespec *time, struct timespec *left)
 {
+	uint64_t ahead_ns = clock < 0 ? fx_clock_pin(clock) : 0;
 	struct fx_thread *me = fx_thread_lent();
-	int ret = me ? fx_thread_sleep(me, clock, flags, time, left) :
+	struct timespec moved;
+	int ret;
+
+	if (fx_unlikely(ahead_ns && flags & TIMER_ABSTIME)) {
+		moved = fx_clock_behind(time, ahead_ns);
+		time = &moved;
+	}
+	ret = me ? fx_thread_sleep(me, clock, flags, time, left) :
 		       FX_IO_PLAIN;
 
 	return ret == FX_IO_PLAIN ?

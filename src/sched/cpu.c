@@ -7,6 +7,7 @@
 #include "sched/carrier.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 static uint64_t carrier_clock_ns(void)
 {
@@ -23,7 +24,7 @@ void fx_cpu_switch(struct fx_carrier *carrier, struct fx_task *me)
 	if (me && carrier->cpu_mark_ns)
 		fx_store_relaxed(&me->cpu_ns,
 				 me->cpu_ns + now - carrier->cpu_mark_ns);
-	carrier->cpu_mark_ns = now;
+	fx_store_relaxed(&carrier->cpu_mark_ns, now);
 }
 
 void fx_task_count_cpu(void)
@@ -31,9 +32,27 @@ void fx_task_count_cpu(void)
 	fx_store_relaxed(&fx_sched.count_cpu, 1u);
 }
 
+/* What another task has used since its last switch, if it is running. */
+static uint64_t running_ns(struct fx_task *task)
+{
+	struct fx_carrier *carrier = fx_load_acquire(&task->carrier);
+	uint64_t mark, now;
+
+	if (!carrier || fx_task_state(fx_load_relaxed(&task->state)) !=
+				FX_TASK_RUNNING)
+		return 0;
+	mark = fx_load_acquire(&carrier->cpu_mark_ns);
+	now = fx_thread_cpu_ns(fx_load_relaxed(&carrier->tid));
+	if (!mark || now < mark || fx_load_acquire(&task->carrier) != carrier ||
+	    fx_load_relaxed(&carrier->cpu_mark_ns) != mark)
+		return 0;
+	return now - mark;
+}
+
 uint64_t fx_task_cpu_ns(struct fx_task *task)
 {
 	struct fx_carrier *carrier;
+	uint64_t before;
 
 	if (task == fx_task_self) {
 		carrier = fx_enter(task);
@@ -41,6 +60,8 @@ uint64_t fx_task_cpu_ns(struct fx_task *task)
 			fx_cpu_switch(carrier, task);
 			fx_leave(carrier);
 		}
+		return task->cpu_ns;
 	}
-	return fx_load_relaxed(&task->cpu_ns);
+	before = fx_load_relaxed(&task->cpu_ns);
+	return before + running_ns(task);
 }

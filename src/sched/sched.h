@@ -203,8 +203,8 @@ uint64_t fx_carrier_thread_pointer(const struct fx_task *me);
 /**
  * fx_task_cpu_ns - CPU time that a task has used on carriers
  *
- * Counted since fx_task_count_cpu(), once a process; of another task until its
- * last switch.
+ * Counted since fx_task_count_cpu(), once a process; of another task that is
+ * just switching perhaps only until then.
  */
 uint64_t fx_task_cpu_ns(struct fx_task *task);
 void fx_task_count_cpu(void);

@@ -3,6 +3,7 @@
 #include "threads/create.h"
 #include "threads/lot.h"
 #include "threads/recycle.h"
+#include "threads/relay.h"
 #include "threads/time.h"
 
 #include <errno.h>
@@ -267,6 +268,7 @@ static void keep(struct fx_thread *t, void *arg)
 	t->worn = true;
 	t->stays = FX_HOME_IDENTITY;
 	fx_interrupt(&t->task, FX_PENDING_HOME);
+	fx_relay_call_home(t); /* from between calls, too */
 }
 
 static void keep_locked(void *arg)

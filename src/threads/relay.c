@@ -157,12 +157,13 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 /* The thread's own code on a carrier was interrupted by fx_interrupt_outside(). */
 static void interrupted(struct fx_thread *me, ucontext_t *context)
 {
-	const uint64_t cancel = 1ull << (FX_SIGNAL_CANCEL - 1);
+	const uint64_t own = 1ull << (FX_SIGNAL_CANCEL - 1);
 	uint32_t pending = fx_load_relaxed(&me->task.pending);
+	bool cancel = fx_thread_canceled(me) &&
+		      (me->cancel_async || fx_load_relaxed(&me->cancel_sent));
 
 	if (me->inside || fx_task_busy(&me->task) ||
-	    !((pending & FX_PENDING_SIGNAL) ||
-	      (me->cancel_async && fx_thread_canceled(me))))
+	    !(pending & (FX_PENDING_SIGNAL | FX_PENDING_HOME) || cancel))
 		return;
 	/*
 	 * This frame is returned from at home, with the thread's own mask; then
@@ -172,13 +173,42 @@ static void interrupted(struct fx_thread *me, ucontext_t *context)
 	 */
 	*mask_of(context) = me->mask;
 	fx_thread_enter(me);
-	fx_arch_syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&cancel, 0,
-			sizeof(cancel), 0, 0);
+	fx_arch_syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&own, 0,
+			sizeof(own), 0, 0);
 	fx_thread_home(me, FX_HOME_SIGNAL);
-	fx_task_asked(&me->task, FX_PENDING_SIGNAL);
+	fx_task_asked(&me->task, FX_PENDING_SIGNAL | FX_PENDING_HOME);
 	fx_store_relaxed(&me->inside, me->inside - 1);
+	/* To its handler, which knows whether this is the place. */
+	if (fx_exchange(&me->cancel_sent, 0u))
+		fx_arch_syscall(SYS_tgkill, own_pid(), me->tid,
+				FX_SIGNAL_CANCEL, 0, 0, 0);
 	if (me->cancel_async)
 		fx_thread_cancel_point(me);
+}
+
+/*
+ * On the kernel thread of one that is away. The C library sends this signal
+ * only to a thread that may be canceled anywhere: because it asked for that,
+ * or since it is in a blocking call of the C library's own (stdio's write),
+ * which it will not leave before the handler has run.
+ */
+static void called_home(struct fx_thread *me, const siginfo_t *info)
+{
+	uint32_t what = FX_PENDING_HOME;
+
+	if (info->si_code == SI_TKILL) {
+		fx_store_relaxed(&me->cancel_sent, 1u);
+		what = FX_PENDING_CANCEL;
+	}
+	fx_interrupt_outside(&me->task, what, FX_SIGNAL_CANCEL);
+}
+
+void fx_relay_call_home(const struct fx_thread *t)
+{
+	siginfo_t info = { .si_signo = FX_SIGNAL_CANCEL, .si_code = SI_QUEUE };
+
+	fx_arch_syscall(SYS_rt_tgsigqueueinfo, own_pid(), t->tid,
+			FX_SIGNAL_CANCEL, (long)&info, 0, 0);
 }
 
 static void on_cancel(int signal, siginfo_t *info, void *context)
@@ -187,8 +217,7 @@ static void on_cancel(int signal, siginfo_t *info, void *context)
 
 	if (fx_thread_parking(&me)) {
 		if (me)
-			fx_interrupt_outside(&me->task, FX_PENDING_CANCEL,
-					     FX_SIGNAL_CANCEL);
+			called_home(me, info);
 		return;
 	}
 	if (fx_interrupt_handle(info, context))
@@ -197,12 +226,12 @@ static void on_cancel(int signal, siginfo_t *info, void *context)
 		interrupted(me, context);
 		return;
 	}
-	if (me && me->inside) {
-		fx_interrupt_outside(&me->task, FX_PENDING_CANCEL, 0);
+	/* Not one of ours that came late. */
+	if (info->si_code != SI_TKILL)
 		return;
-	}
-	/* Not an interruption that came late. */
-	if (info->si_code == SI_TKILL)
+	if (me && me->inside)
+		fx_interrupt_outside(&me->task, FX_PENDING_CANCEL, 0);
+	else
 		relay.libc_cancel.handler(signal, info, context);
 }
 

@@ -13,14 +13,17 @@
  *  - else the handler is called.
  *
  * Signals 32 (cancelation) and 33 (credentials) of the C library are wrapped
- * too: 32 asks the thread to end if it is away, and on a carrier it is the
- * interruption above, and the engines' (engine/interrupt.h); 33 needs the
- * thread pointer of the kernel thread that it reaches.
+ * too: 32 asks the thread to end if it is away (or only to come home, if it
+ * is queued by us), and on a carrier it is the interruption above, and the
+ * engines' (engine/interrupt.h); 33 needs the thread pointer of the kernel
+ * thread that it reaches.
  */
 #ifndef FX_THREADS_RELAY_H
 #define FX_THREADS_RELAY_H
 
 #include <signal.h>
+
+struct fx_thread;
 
 /* What the C library calls SIGCANCEL and SIGSETXID. */
 #define FX_SIGNAL_CANCEL 32
@@ -37,6 +40,13 @@ int fx_relay_start(void);
 /* sigaction(2) while handlers are wrapped. Return: 0 or -1 with errno. */
 int fx_relay_action(int signal, const struct sigaction *action,
 		    struct sigaction *old);
+
+/**
+ * fx_relay_call_home - let a thread come home, even from code without calls
+ *
+ * In passing, unless `stays` was set before. Any thread.
+ */
+void fx_relay_call_home(const struct fx_thread *t);
 
 /* In the child of a fork. */
 void fx_relay_after_fork(void);

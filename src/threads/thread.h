@@ -55,6 +55,7 @@ struct fx_thread {
 	uint8_t cancel_disabled; /* T: as the C library has it */
 	uint8_t cancel_async; /* T: the same */
 	uint8_t exiting; /* T: unwinding or past its start routine */
+	uint32_t cancel_sent; /* A: the C library wants its handler to run */
 	uint32_t handlers; /* T: handlers that have run */
 	uint32_t no_restart; /* T: of them, without SA_RESTART */
 	uint32_t held; /* T: locks that keep it at home */
@@ -73,7 +74,7 @@ struct fx_thread {
 	bool by_carrier; /* creator: what it inherited is a carrier's */
 	uint32_t life; /* under the bucket's lock: enum fx_life */
 	uint32_t published; /* futex: see threads/create.c */
-	size_t stack_size; /* I: as asked for */
+	size_t stack_size, guard_size; /* I: as asked for */
 	bool counted; /* creator, then T: see threads/alive.h */
 	bool worn; /* T: changed in a way that a new thread would see */
 	uint32_t taken; /* A: while idle: enum fx_taken */
@@ -212,6 +213,7 @@ void fx_thread_stay(struct fx_thread *me, enum fx_home_reason reason);
 /* threads/slab.c: memory that is never given back, only reused. */
 struct fx_thread *fx_thread_new(void);
 void fx_thread_free(struct fx_thread *thread);
+/* NULL if there is none for it: then it must stay at home. */
 void *fx_thread_parking_top(const struct fx_thread *thread);
 /* Is this address on a parking stack? Signal handlers. */
 bool fx_thread_parking(const void *address);
