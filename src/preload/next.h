@@ -22,4 +22,11 @@
 void *fx_next_find(const char *name, void **pointer)
 	__attribute__((visibility("hidden")));
 
+/*
+ * All of them that there are, once: before there are threads. A look-up waits
+ * for whoever is loading a library, who may be waiting for a thread, and it is
+ * nothing for handlers of signals.
+ */
+void fx_next_all(void) __attribute__((visibility("hidden")));
+
 #endif /* FX_PRELOAD_NEXT_H */

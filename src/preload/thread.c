@@ -24,10 +24,18 @@ FX_NEXT(pthread_setname_np);
 FX_NEXT(pthread_getname_np);
 FX_NEXT(sched_yield);
 
+static int create(pthread_t *thread, const pthread_attr_t *attr,
+		  void *(*start)(void *), void *arg)
+{
+	if (fx_unlikely(!fx_load_relaxed(&fx_threads_running)))
+		fx_next_all();
+	return fx_thread_create(thread, attr, start, arg);
+}
+
 FX_NAME int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			   void *(*start)(void *), void *arg)
 {
-	return fx_thread_create(thread, attr, start, arg);
+	return create(thread, attr, start, arg);
 }
 
 /*
@@ -227,7 +235,7 @@ FX_NAME int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
 	if (!mine)
 		return thrd_nomem;
 	*mine = (struct c11_start){ start, arg };
-	bad = fx_thread_create(thread, NULL, c11_main, mine);
+	bad = create(thread, NULL, c11_main, mine);
 	if (bad)
 		free(mine);
 	return fx_c11(bad);

@@ -29,7 +29,7 @@ static struct {
 	struct module module[MAX_MODULES]; /* I */
 	unsigned nr; /* I */
 	unsigned long long adds; /* I: modules loaded then */
-	void (*call_destructors)(void); /* I */
+	void (*call_destructors)(void); /* before there are threads */
 } tls;
 
 /* Destructors by key; the slot is 1 for a key without one. */
@@ -73,12 +73,17 @@ static int note_module(struct dl_phdr_info *info, size_t info_size, void *arg)
 	return 0;
 }
 
+void fx_fresh_start(void)
+{
+	if (!tls.call_destructors)
+		tls.call_destructors =
+			(void (*)(void))dlsym(RTLD_DEFAULT, "__call_tls_dtors");
+}
+
 static void look(void)
 {
 	fx_lock(&tls.lock);
 	if (!tls.known) {
-		tls.call_destructors =
-			(void (*)(void))dlsym(RTLD_DEFAULT, "__call_tls_dtors");
 		tls.usable = tls.call_destructors != NULL;
 		dl_iterate_phdr(note_module, NULL);
 		fx_store_release(&tls.known, 1u);

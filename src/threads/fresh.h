@@ -5,6 +5,12 @@
 
 #include "threads/thread.h"
 
+/*
+ * Before there are threads: dlsym() waits for whoever is loading a library,
+ * and that may itself be waiting for a thread to end.
+ */
+void fx_fresh_start(void);
+
 /* Is it possible with this thread, in this process? */
 bool fx_fresh_can(struct fx_thread *me);
 

@@ -8,6 +8,7 @@
 #include "threads/alive.h"
 #include "threads/cond.h"
 #include "threads/create.h"
+#include "threads/fresh.h"
 #include "threads/lot.h"
 #include "threads/mutex.h"
 #include "threads/recycle.h"
@@ -85,6 +86,7 @@ static int begin(void)
 	if (bad)
 		return bad;
 	fx_rseq_leave();
+	fx_fresh_start();
 	bad = fx_relay_start();
 	if (bad)
 		fx_sched_fini();

@@ -3,7 +3,8 @@
  * The way to the next definition of each name that the library takes the
  * place of. __wrap_NAME jumps through a pointer, which the first call fills in
  * by fx_next_find(); so no order of constructors matters, and all arguments
- * pass, whatever their number. The list is generated from preload/names.txt.
+ * pass, whatever their number. The pointers are in a table for fx_next_all(),
+ * too. The list is generated from preload/names.txt.
  */
 	.macro NAME name
 	.section .rodata.fx_next, "a", @progbits
@@ -13,6 +14,9 @@
 	.p2align 3
 .Lnext_\name:
 	.quad	.Lfirst_\name
+	.section fx_next_table, "aw", @progbits
+	.p2align 3
+	.quad	.Lname_\name, .Lnext_\name
 	.text
 	.globl	__wrap_\name
 	.hidden	__wrap_\name
