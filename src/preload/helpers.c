@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for which the C library makes threads of its own; timer_create() is in
- * clock.c. From a carrier they
- * would inherit its processor, name and signal mask, and what they call back
- * would have them too.
+ * Names for which the C library makes threads of its own (timer_create() is in
+ * clock.c). From a carrier they would inherit its processor, name and signal
+ * mask, and what they call back would have them too.
  */
 #include "preload/next.h"
 #include "threads/thread.h"

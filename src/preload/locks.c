@@ -10,6 +10,7 @@
 
 FX_NEXT(sem_wait);
 FX_NEXT(sem_clockwait);
+FX_NEXT(sem_timedwait);
 FX_NEXT(sem_post);
 FX_NEXT(pthread_rwlock_rdlock);
 FX_NEXT(pthread_rwlock_tryrdlock);
@@ -34,30 +35,42 @@ FX_NAME int sem_wait(sem_t *sem)
 	return ret == 1 ? NEXT(sem_wait)(sem) : ret;
 }
 
+/* A bad time counts even if it would not wait, as for the C library. */
 FX_NAME int sem_clockwait(sem_t *sem, clockid_t clock,
 			  const struct timespec *until)
 {
 	struct fx_thread *me = fx_waiter();
 	struct fx_deadline deadline;
-	int ret = 1;
+	int ret;
 
-	if (me) {
-		/* A bad time counts only if it would wait. */
-		if (sem_trywait(sem) == 0)
-			return 0;
-		ret = fx_deadline_of(&deadline, clock, until);
-		if (ret) {
-			errno = ret;
-			return -1;
-		}
-		ret = fx_sem_wait(me, sem, &deadline);
+	if (!me)
+		return NEXT(sem_clockwait)(sem, clock, until);
+	ret = fx_deadline_of(&deadline, clock, until);
+	if (ret) {
+		errno = ret;
+		return -1;
 	}
+	if (sem_trywait(sem) == 0)
+		return 0;
+	ret = fx_sem_wait(me, sem, &deadline);
 	return ret == 1 ? NEXT(sem_clockwait)(sem, clock, until) : ret;
 }
 
 FX_NAME int sem_timedwait(sem_t *sem, const struct timespec *until)
 {
-	return sem_clockwait(sem, CLOCK_REALTIME, until);
+	struct fx_thread *me = fx_waiter();
+	struct fx_deadline deadline;
+	int ret;
+
+	if (!me)
+		return NEXT(sem_timedwait)(sem, until);
+	ret = fx_deadline_of(&deadline, CLOCK_REALTIME, until);
+	if (ret) {
+		errno = ret;
+		return -1;
+	}
+	ret = fx_sem_wait(me, sem, &deadline);
+	return ret == 1 ? NEXT(sem_timedwait)(sem, until) : ret;
 }
 
 FX_NAME int sem_post(sem_t *sem)

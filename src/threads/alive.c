@@ -6,6 +6,7 @@
 #include "threads/alive.h"
 
 #include "arch/arch.h"
+#include "threads/create.h"
 #include "threads/mask.h"
 
 #include <limits.h>
@@ -38,7 +39,7 @@ static void on_end(void *value)
 		return;
 	}
 	mask = fx_mask_swap(FX_MASK_HANDLED);
-	fx_task_detach(&me->task);
+	fx_thread_gone(me);
 	if (me->counted)
 		fx_alive_leave(me, true);
 	fx_thread_free(me);

@@ -24,16 +24,32 @@ static uint32_t *waited(pthread_cond_t *c)
 	return (uint32_t *)c;
 }
 
+/* How often it was signaled; under the bucket's lock. */
+static uint32_t *wakes(pthread_cond_t *c)
+{
+	return (uint32_t *)c + 1;
+}
+
 struct parting {
 	struct fx_thread *me;
 	pthread_cond_t *cond;
 	pthread_mutex_t *mutex;
+	bool parted; /* the mutex is let go */
+	uint32_t wakes; /* when it was */
 };
 
+/*
+ * A handler of a signal does not end the wait, as in the C library; what was
+ * signaled while it ran does.
+ */
 static bool join_queue(void *arg)
 {
 	struct parting *p = arg;
 
+	if (!p->parted)
+		p->wakes = *wakes(p->cond);
+	else if (p->wakes != *wakes(p->cond))
+		return false;
 	fx_store_relaxed(waited(p->cond), 1u);
 	return true;
 }
@@ -42,7 +58,9 @@ static void let_go(void *arg)
 {
 	struct parting *p = arg;
 
-	fx_mutex_unlock(p->me, p->mutex);
+	if (!p->parted)
+		fx_mutex_unlock(p->me, p->mutex);
+	p->parted = true;
 }
 
 static int wait_shared(struct fx_thread *me, pthread_cond_t *c,
@@ -78,10 +96,12 @@ int fx_cond_wait(struct fx_thread *me, pthread_cond_t *c, pthread_mutex_t *m,
 	if (bad)
 		return bad;
 	fx_thread_cancel_point(me);
-	fx_thread_lent();
-	fx_thread_enter(me);
-	why = fx_lot_wait(me, &wait);
-	fx_thread_leave(me);
+	do {
+		fx_thread_lent();
+		fx_thread_enter(me);
+		why = fx_lot_wait(me, &wait);
+		fx_thread_leave(me);
+	} while (why == FX_WOKEN_SIGNAL);
 	bad = fx_mutex_lock(me, m, NULL);
 	if (why == FX_WOKEN_CANCEL)
 		fx_thread_attend(me, true);
@@ -90,6 +110,7 @@ int fx_cond_wait(struct fx_thread *me, pthread_cond_t *c, pthread_mutex_t *m,
 
 static void note_left(void *cond, bool left)
 {
+	++*wakes(cond);
 	fx_store_relaxed(waited(cond), (uint32_t)left);
 }
 
@@ -144,7 +165,7 @@ bool fx_cond_understood(void)
 			return false;
 		if (!s && !m)
 			continue;
-		if (i == 0 || s != SHARED || m != MONOTONIC)
+		if (i < 2 || s != SHARED || m != MONOTONIC)
 			return false;
 		flags_at = i;
 		found++;

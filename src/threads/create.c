@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "threads/alive.h"
+#include "threads/cleanup.h"
 #include "threads/mask.h"
 #include "threads/recycle.h"
 #include "threads/start.h"
@@ -85,13 +86,14 @@ static void end(void *arg)
 
 static void *run(struct fx_thread *me)
 {
+	struct _pthread_cleanup_buffer last;
 	void *result;
 
-	pthread_cleanup_push(end, me);
+	_pthread_cleanup_push(&last, end, me);
 	do
 		result = me->start(me->arg);
 	while (fx_recycle(me, result));
-	pthread_cleanup_pop(0);
+	_pthread_cleanup_pop(&last, 0);
 	end(me);
 	return result;
 }
@@ -183,9 +185,11 @@ static void look_at(struct fx_thread *t, const pthread_attr_t *attr,
 	if (how == PTHREAD_CREATE_DETACHED)
 		t->life = FX_LIFE_DETACHED;
 	pthread_attr_getstacksize(attr, &t->stack_size);
+	pthread_attr_getguardsize(attr, &t->guard_size);
 	pthread_attr_getstack(attr, &stack, &size);
 	/* The application may use it again as soon as the thread has ended. */
-	if ((uintptr_t)stack + size != 0 && !t->stays)
+	if (((uintptr_t)stack + size != 0 || !fx_thread_parking_top(t)) &&
+	    !t->stays)
 		t->stays = FX_HOME_STACK;
 	take_mask(t, attr);
 	if (t->has_mask)
@@ -193,15 +197,6 @@ static void look_at(struct fx_thread *t, const pthread_attr_t *attr,
 	else
 		*copy = *attr; /* flat */
 	pthread_attr_setdetachstate(copy, PTHREAD_CREATE_JOINABLE);
-}
-
-static void look_at_default(struct fx_thread *t)
-{
-	pthread_attr_t attr;
-
-	pthread_attr_init(&attr);
-	pthread_attr_getstacksize(&attr, &t->stack_size);
-	pthread_attr_destroy(&attr);
 }
 
 /*
@@ -230,7 +225,7 @@ int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
 		     void *(*start)(void *), void *arg)
 {
 	struct fx_thread *me, *t;
-	pthread_attr_t copy;
+	pthread_attr_t copy, usual;
 	bool has_mask, taken;
 	int bad = 0;
 
@@ -238,14 +233,13 @@ int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
 		return pthread_create(out, attr, start, arg);
 	fx_thread_enter(me);
 	t = fx_thread_new();
-	if (!t) {
+	if (!t || (!attr && pthread_getattr_default_np(&usual))) {
+		if (t)
+			fx_thread_free(t);
 		fx_thread_leave(me);
 		return EAGAIN;
 	}
-	if (attr)
-		look_at(t, attr, &copy);
-	else
-		look_at_default(t);
+	look_at(t, attr ? attr : &usual, &copy);
 	/* After the record is among all: it is seen there, or this is. */
 	if (fx_load_acquire(&fx_threads_stay))
 		t->stays = FX_HOME_IDENTITY;
@@ -259,11 +253,16 @@ int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
 		t->first_mask = fx_mask_of(me);
 	taken = fx_recycle_take(me, out, t);
 	if (!taken)
-		bad = make(me, t, out, attr ? &copy : NULL);
+		bad = make(me, t, out, &copy);
 	if (has_mask)
 		pthread_attr_destroy(&copy);
-	if (bad)
+	if (!attr)
+		pthread_attr_destroy(&usual);
+	if (bad) {
 		fx_alive_undo();
+		/* Threads that could end wait for this carrier, perhaps. */
+		fx_yield(&me->task);
+	}
 	if (bad || taken)
 		fx_thread_free(t);
 	fx_thread_leave(me);

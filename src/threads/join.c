@@ -36,16 +36,24 @@ struct change {
 	uint32_t refuse; /* bits that forbid it */
 	uint32_t need; /* bits that it needs */
 	uint32_t set, clear;
-	struct fx_thread *t; /* NULL: it has ended for good */
+	struct fx_thread *t; /* NULL: ended for good, or not ours to join */
 	uint32_t life; /* before */
 	bool done;
 };
+
+/* Not made by fx_thread_create(): nobody here hears of its end. */
+static bool is_libcs(const struct fx_thread *t)
+{
+	return t->stays == FX_HOME_MAIN || t->stays == FX_HOME_FOREIGN;
+}
 
 static void change_locked(void *arg)
 {
 	struct change *c = arg;
 
 	c->t = fx_thread_of(c->thread);
+	if (c->t && is_libcs(c->t))
+		c->t = NULL;
 	if (!c->t)
 		return;
 	c->life = c->t->life;
@@ -113,7 +121,7 @@ static void give_up(void *thread)
 	change(&c);
 }
 
-/* One that has only its last steps left, or that we know nothing of. */
+/* One that has only its last steps left, or that is not ours. */
 static int join_by_libc(pthread_t thread, void **result,
 			const struct fx_deadline *deadline)
 {
@@ -141,8 +149,11 @@ int fx_thread_join(pthread_t thread, void **result,
 	if (!me || thread == pthread_self())
 		return join_by_libc(thread, result, deadline);
 	change(&c);
-	if (!c.t)
+	if (!c.t) {
+		/* It may be the first thread, which runs for long. */
+		fx_thread_home(me, FX_HOME_CALL);
 		return join_by_libc(thread, result, deadline);
+	}
 	if (!c.done)
 		return EINVAL;
 	pthread_cleanup_push(give_up, (void *)thread);

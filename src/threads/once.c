@@ -2,6 +2,7 @@
 /* Barriers and once; see threads/once.h. */
 #include "threads/once.h"
 
+#include "threads/cleanup.h"
 #include "threads/lot.h"
 
 #include <errno.h>
@@ -127,16 +128,42 @@ int fx_barrier_destroy_own(pthread_barrier_t *barrier)
 #define ONCE_RUNS 1u
 #define ONCE_WAITED 3u
 
+struct attempt {
+	struct _pthread_cleanup_buffer buffer;
+	uint32_t *once;
+	bool over;
+};
+
+/* The thread ends, or an exception is thrown. */
 static void give_up(void *arg)
 {
+	struct attempt *a = arg;
 	struct fx_thread *me = fx_thread_self();
-	uint32_t old = fx_exchange((uint32_t *)arg, ONCE_NEW);
 
-	if (old == ONCE_WAITED) {
+	a->over = true;
+	if (fx_exchange(a->once, ONCE_NEW) == ONCE_WAITED) {
 		fx_thread_enter(me);
-		fx_lot_wake(arg, UINT32_MAX, FX_LOT_ANY, NULL, NULL);
+		fx_lot_wake(a->once, UINT32_MAX, FX_LOT_ANY, NULL, NULL);
 		fx_thread_leave(me);
 	}
+}
+
+static void unwound(struct attempt *a)
+{
+	if (a->over)
+		return;
+	_pthread_cleanup_pop(&a->buffer, 0);
+	give_up(a);
+}
+
+static void attempt(uint32_t *once, void (*run)(void))
+{
+	struct attempt a __attribute__((cleanup(unwound))) = { .once = once };
+
+	_pthread_cleanup_push(&a.buffer, give_up, &a);
+	run();
+	_pthread_cleanup_pop(&a.buffer, 0);
+	a.over = true;
 }
 
 static bool runs(void *arg)
@@ -167,9 +194,7 @@ int fx_once(struct fx_thread *me, int *control, void (*run)(void))
 		fx_lot_wait(me, &wait);
 		fx_thread_leave(me);
 	}
-	pthread_cleanup_push(give_up, once);
-	run();
-	pthread_cleanup_pop(0);
+	attempt(once, run);
 	if (fx_exchange(once, ONCE_DONE) == ONCE_WAITED) {
 		fx_thread_enter(me);
 		fx_lot_wake(once, UINT32_MAX, FX_LOT_ANY, NULL, NULL);

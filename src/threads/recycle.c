@@ -55,12 +55,14 @@ void fx_recycle_put(struct fx_thread *t)
 }
 
 /* Under the lock. */
-static struct fx_thread *find(size_t stack_size, uint64_t mask)
+static struct fx_thread *find(const struct fx_thread *like)
 {
 	struct fx_thread **at = &idle.first, *t;
 
 	for (; (t = *at); at = &t->next) {
-		if (t->stack_size != stack_size || t->mask != mask)
+		if (t->stack_size != like->stack_size ||
+		    t->guard_size != like->guard_size ||
+		    t->mask != like->first_mask)
 			continue;
 		*at = t->next;
 		idle.nr--;
@@ -78,7 +80,7 @@ bool fx_recycle_take(struct fx_thread *me, pthread_t *out,
 		return false;
 	fx_thread_enter(me);
 	fx_lock(&idle.lock);
-	t = find(like->stack_size, like->first_mask);
+	t = find(like);
 	fx_unlock(&idle.lock);
 	if (t) {
 		t->start = like->start;

@@ -3,7 +3,8 @@
  * Memory of threads and their parking stacks. Neither is ever given back: a
  * late waker may hold a task (sched/task.h). The parking stacks lie in one
  * range of addresses, so that a signal handler can tell where it runs; an idle
- * one has no page.
+ * one has no page. Where addresses are limited the range is a small part of
+ * them: threads for which it has no stack stay at home.
  */
 #include "threads/thread.h"
 
@@ -12,10 +13,12 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-#define MAX_THREADS (1u << 18)
+#define MAX_STACKS (1u << 18)
 #define CHUNK 256u
+#define PART_OF_LIMIT 32 /* of RLIMIT_AS is for parking stacks */
 
 #ifndef AT_MINSIGSTKSZ
 #define AT_MINSIGSTKSZ 51
@@ -26,7 +29,9 @@ static struct {
 	struct fx_lock lock;
 	char *base; /* I: of the range, A to read */
 	size_t stack_size; /* I */
-	uint32_t nr; /* L: made so far */
+	uint32_t max_stacks; /* I: the range's */
+	uint32_t nr_stacks; /* L: made so far, with a record each */
+	uint32_t nr; /* L: records made so far */
 	struct fx_thread *free; /* L */
 	struct fx_thread *all; /* L; A to walk */
 } slab;
@@ -42,34 +47,53 @@ static size_t stack_size(void)
 	return (frame + 12 * 1024 + page - 1) / page * page;
 }
 
-static bool reserve(void)
+/* As many as there can be, in whole chunks. */
+static uint32_t wanted_stacks(void)
+{
+	struct rlimit limit;
+	rlim_t nr = MAX_STACKS;
+
+	if (getrlimit(RLIMIT_AS, &limit) == 0 &&
+	    limit.rlim_cur != RLIM_INFINITY)
+		nr = limit.rlim_cur / PART_OF_LIMIT / slab.stack_size;
+	return nr > MAX_STACKS ? MAX_STACKS : (uint32_t)nr / CHUNK * CHUNK;
+}
+
+static void reserve(void)
 {
 	void *p;
 
 	slab.stack_size = stack_size();
-	p = mmap(NULL, slab.stack_size * MAX_THREADS, PROT_NONE,
+	slab.max_stacks = wanted_stacks();
+	p = mmap(NULL, slab.stack_size * slab.max_stacks, PROT_NONE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
-		return false;
-	fx_store_release(&slab.base, (char *)p);
-	return true;
+		slab.max_stacks = 0;
+	else
+		fx_store_release(&slab.base, (char *)p);
+}
+
+/* Stacks go with the first records; once there are none, there will be none. */
+static void grow_stacks(void)
+{
+	if (slab.nr_stacks != slab.nr || slab.nr_stacks == slab.max_stacks ||
+	    mprotect(slab.base + slab.nr * slab.stack_size,
+		     CHUNK * slab.stack_size, PROT_READ | PROT_WRITE))
+		return;
+	slab.nr_stacks += CHUNK;
 }
 
 static bool grow(void)
 {
 	struct fx_thread *threads;
-	size_t size;
 
-	if ((!slab.base && !reserve()) || slab.nr + CHUNK > MAX_THREADS)
-		return false;
-	size = CHUNK * slab.stack_size;
-	if (mprotect(slab.base + slab.nr * slab.stack_size, size,
-		     PROT_READ | PROT_WRITE))
-		return false;
+	if (!slab.stack_size)
+		reserve();
 	threads = mmap(NULL, CHUNK * sizeof(*threads), PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (threads == MAP_FAILED)
 		return false;
+	grow_stacks();
 	for (unsigned i = CHUNK; i-- > 0;) {
 		threads[i].index = slab.nr + i;
 		threads[i].next = slab.free;
@@ -117,6 +141,8 @@ void fx_thread_free(struct fx_thread *t)
 
 void *fx_thread_parking_top(const struct fx_thread *t)
 {
+	if (t->index >= fx_load_relaxed(&slab.nr_stacks))
+		return NULL;
 	return slab.base + (t->index + 1) * slab.stack_size;
 }
 
@@ -124,7 +150,7 @@ bool fx_thread_parking(const void *address)
 {
 	const char *base = fx_load_acquire(&slab.base), *p = address;
 
-	return base && p >= base && p < base + slab.stack_size * MAX_THREADS;
+	return base && p >= base && p < base + slab.stack_size * slab.max_stacks;
 }
 
 void fx_threads_walk(void (*see)(struct fx_thread *t, void *arg), void *arg)
