@@ -83,56 +83,6 @@ try_in_full(struct fx_park *park, struct flexsc_entry *call,
 	return verdict;
 }
 
-/* The same, for a socket known as one; see engine/usual.h. */
-static inline enum fx_try try_usual(struct fx_park *park,
-				    struct flexsc_entry *call,
-				    struct fx_fdrec *rec, unsigned dir,
-				    struct fx_guard *guard)
-{
-	uint64_t size = fx_usual_size(call);
-	uint32_t seq = rec->edges[dir];
-	bool drained = false;
-	long r;
-
-	fx_park_unlock(park);
-	r = fx_usual_call(call, dir == FX_OUT);
-	fx_park_lock(park);
-	if (fx_unlikely(r == -ENOTSOCK))
-		return try_in_full(park, call, rec, dir, guard);
-	learn_turn(park, rec, dir, r == -EAGAIN);
-	if (r == -EAGAIN) {
-		tried(rec, dir, true, false, seq);
-		fx_park_unlock(park);
-		return FX_TRY_PARK;
-	}
-	call->ret = r;
-	if (dir == FX_IN)
-		drained = r > 0 && (uint64_t)r < size &&
-			  rec->flags & FX_FD_DRAINS(FX_DRAINS_YES);
-	else if (r > 0)
-		rec->credit -= rec->credit < (uint64_t)r ? rec->credit :
-							   (uint32_t)r;
-	tried(rec, dir, false, drained, seq);
-	if (fx_unlikely(dir == FX_OUT && r >= 0 && (uint64_t)r < size &&
-			call->nr != SYS_sendfile))
-		return try_in_full(park, call, rec, dir, guard);
-	fx_park_unlock(park);
-	return FX_TRY_DONE;
-}
-
-static enum fx_try try_alone(struct flexsc_entry *call, struct fx_guard *guard)
-{
-	struct fx_hint hint = { .guard = guard, .thread = !guard };
-	enum fx_try verdict = fx_attempt(call, &hint);
-
-	if (verdict != FX_TRY_PARK)
-		return verdict;
-	if (!fx_is_ready_wait(call->nr))
-		return FX_TRY_THREAD;
-	call->ret = -ENOSYS;
-	return FX_TRY_DONE;
-}
-
 /* Its arguments say that it does not wait. */
 static bool never_waits(const struct flexsc_entry *call)
 {
@@ -151,6 +101,62 @@ static bool never_waits(const struct flexsc_entry *call)
 	default:
 		return false;
 	}
+}
+
+/* The same, for a socket known as one; see engine/usual.h. */
+static inline enum fx_try try_usual(struct fx_park *park,
+				    struct flexsc_entry *call,
+				    struct fx_fdrec *rec, unsigned dir,
+				    struct fx_guard *guard)
+{
+	uint64_t size = fx_usual_size(call);
+	uint32_t seq = rec->edges[dir];
+	bool drained = false;
+	long r;
+
+	fx_park_unlock(park);
+	r = fx_usual_call(call, dir == FX_OUT);
+	fx_park_lock(park);
+	if (fx_unlikely(r == -ENOTSOCK))
+		return try_in_full(park, call, rec, dir, guard);
+	learn_turn(park, rec, dir, r == -EAGAIN);
+	if (r == -EAGAIN) {
+		bool wait = !never_waits(call);
+
+		if (!wait)
+			call->ret = r;
+		/* Without an edge to come it must be tried again. */
+		tried(rec, dir, wait || rec->flags & FX_FD_SET(dir), false,
+		      seq);
+		fx_park_unlock(park);
+		return wait ? FX_TRY_PARK : FX_TRY_DONE;
+	}
+	call->ret = r;
+	if (dir == FX_IN)
+		drained = r > 0 && (uint64_t)r < size &&
+			  rec->flags & FX_FD_DRAINS(FX_DRAINS_YES);
+	else if (r > 0)
+		rec->credit -= rec->credit < (uint64_t)r ? rec->credit :
+							   (uint32_t)r;
+	tried(rec, dir, false, drained, seq);
+	if (fx_unlikely(dir == FX_OUT && r >= 0 && (uint64_t)r < size &&
+			call->nr != SYS_sendfile && !never_waits(call)))
+		return try_in_full(park, call, rec, dir, guard);
+	fx_park_unlock(park);
+	return FX_TRY_DONE;
+}
+
+static enum fx_try try_alone(struct flexsc_entry *call, struct fx_guard *guard)
+{
+	struct fx_hint hint = { .guard = guard, .thread = !guard };
+	enum fx_try verdict = fx_attempt(call, &hint);
+
+	if (verdict != FX_TRY_PARK)
+		return verdict;
+	if (!fx_is_ready_wait(call->nr))
+		return FX_TRY_THREAD;
+	call->ret = -ENOSYS;
+	return FX_TRY_DONE;
 }
 
 /*

@@ -26,7 +26,8 @@ static inline bool fx_usual(const struct flexsc_entry *call, uint32_t credit)
 	case SYS_recvfrom:
 	case SYS_sendto:
 		return !call->ret && call->args[2] && !call->args[4] &&
-		       !((int)call->args[3] & ~(MSG_NOSIGNAL | MSG_MORE));
+		       !((int)call->args[3] &
+			 ~(MSG_NOSIGNAL | MSG_MORE | MSG_DONTWAIT));
 	case SYS_sendfile:
 		return !call->ret && call->args[3] <= credit &&
 		       fx_call_pipe_ignored();
