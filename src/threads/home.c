@@ -18,11 +18,18 @@
 struct fx_thread_counters fx_thread_counters;
 uint32_t fx_threads_running;
 
-/* What was noted while it was away is delivered here, by the kernel. */
+/*
+ * What was noted while it was away is delivered here, by the kernel. On the way
+ * no interruption reaches a thread: one that may be canceled anywhere looks.
+ */
 static void settle(struct fx_thread *me)
 {
-	if (!me->inside && fx_task_asked(&me->task, FX_PENDING_SIGNAL))
+	if (me->inside)
+		return;
+	if (fx_task_asked(&me->task, FX_PENDING_SIGNAL))
 		fx_mask_set(me->mask);
+	if (fx_unlikely(me->cancel_async) && fx_thread_canceled(me))
+		fx_thread_attend(me, true);
 }
 
 static void count_often(struct fx_thread *me)

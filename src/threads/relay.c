@@ -128,11 +128,24 @@ static void bring_home(struct fx_thread *me, ucontext_t *context)
 	fx_mask_set(me->mask | during);
 }
 
+/*
+ * The C library's handler of 33 aborts the process if credentials would differ
+ * between threads; nothing can be kept for later there.
+ */
+static bool aborts(const struct fx_thread *me, int signal)
+{
+	return signal == SIGABRT && fx_unlikely(me->in_setxid);
+}
+
 static void on_signal(int signal, siginfo_t *info, void *context)
 {
 	struct fx_thread *me = fx_thread_self();
 	bool away = fx_thread_parking(&me);
 
+	if (me && aborts(me, signal)) {
+		call_handler(NULL, signal, info, context);
+		return;
+	}
 	if (away && me) {
 		fx_mask_set(FX_MASK_ALL);
 		keep(me, signal, info, context);
@@ -243,7 +256,11 @@ static void on_setxid(int signal, siginfo_t *info, void *context)
 			       0;
 
 	if (!own) {
+		if (me)
+			me->in_setxid++;
 		relay.libc_setxid.handler(signal, info, context);
+		if (me)
+			me->in_setxid--;
 		return;
 	}
 	fx_arch_set_thread_pointer(own);

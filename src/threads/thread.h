@@ -55,6 +55,7 @@ struct fx_thread {
 	uint8_t cancel_disabled; /* T: as the C library has it */
 	uint8_t cancel_async; /* T: the same */
 	uint8_t exiting; /* T: unwinding or past its start routine */
+	uint32_t in_setxid; /* own kernel thread: see threads/relay.c */
 	uint32_t cancel_sent; /* A: the C library wants its handler to run */
 	uint32_t handlers; /* T: handlers that have run */
 	uint32_t no_restart; /* T: of them, without SA_RESTART */

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,6 +47,70 @@ static void cancel_in_stdio(void)
 		nr += result == PTHREAD_CANCELED;
 	}
 	printf("canceled in stdio: %d\n", nr);
+}
+
+/* Anywhere: on its way to a call that only its own kernel thread can make. */
+static void *pauses(void *arg)
+{
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+	pthread_barrier_wait(&both);
+	for (;;)
+		syscall(SYS_pause);
+	return arg;
+}
+
+static void cancel_anywhere(void)
+{
+	pthread_t thread;
+	void *result;
+	int nr = 0;
+
+	for (int i = 0; i < 300; i++) {
+		pthread_create(&thread, NULL, pauses, NULL);
+		pthread_barrier_wait(&both);
+		pthread_cancel(thread);
+		pthread_join(thread, &result);
+		nr += result == PTHREAD_CANCELED;
+	}
+	printf("canceled anywhere: %d\n", nr);
+}
+
+static void on_abort(int signal)
+{
+	(void)signal;
+	_exit(7);
+}
+
+static sem_t changed;
+
+static void *changes_itself(void *arg)
+{
+	syscall(SYS_setresuid, 2001, 2002, 2003);
+	sem_post(&changed);
+	sem_wait(arg);
+	return NULL;
+}
+
+/* Only the superuser's credentials can differ so; the process is aborted. */
+static void differ(void)
+{
+	pthread_t thread;
+	sem_t never;
+	int status;
+
+	fflush(stdout);
+	if (getuid() == 0 && fork() == 0) {
+		sem_init(&changed, 0, 0);
+		sem_init(&never, 0, 0);
+		signal(SIGABRT, on_abort);
+		pthread_create(&thread, NULL, changes_itself, &never);
+		sem_wait(&changed);
+		_exit(setresuid(1001, 1002, 1003) ? 1 : 2);
+	}
+	if (getuid() == 0)
+		wait(&status);
+	printf("different credentials: %d\n",
+	       getuid() == 0 ? WEXITSTATUS(status) : 7);
 }
 
 static void *joins(void *arg)
@@ -216,6 +281,8 @@ int main(void)
 	pthread_barrier_init(&both, NULL, 2);
 	semaphores();
 	cancel_in_stdio();
+	cancel_anywhere();
+	differ();
 	join_first(false);
 	join_first(true);
 	handlers_in_wait();
