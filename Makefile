@@ -16,7 +16,7 @@ help:
 	@echo 'make demo       Apache and MariaDB, as they are and under flexsc run'
 	@echo 'make demo-files a file server with libflexsc beside plain epoll'
 	@echo 'make check      build and run every test'
-	@echo 'make conformance the whole POSIX test suite, on NPTL and on FlexSC'
+	@echo 'make conformance the POSIX suite and glibc'\''s tests, on NPTL and on FlexSC'
 	@echo 'make soak       the servers under flexsc run for ten minutes'
 	@echo 'make build      build only, into $(BUILD)/'
 	@echo 'make install    install under PREFIX ($(PREFIX)); DESTDIR is honoured'
@@ -61,7 +61,10 @@ check:
 # Some six minutes; the results stay in tests/posix/RESULTS.
 conformance:
 	$(call compile,conformance)
-	@scripts/conformance.py --build '$(BUILD)' --jobs 12 --write
+	@bad=0; for suite in posix glibc; do \
+		scripts/conformance.py --suite $$suite --build '$(BUILD)' --jobs 12 --write || \
+			bad=$$?; \
+	done; exit $$bad
 
 soak:
 	$(call compile,test)

@@ -12,8 +12,9 @@ natively may fail under the library too. Exit status 1 if there are
 regressions, 77 if the suite or the library is not to be had.
 
 A suite is a folder tests/NAME with a suite.py: TITLE, VERDICTS (what exit
-statuses mean), PART (a file of names: the tests of --only-part), RESULTS (the
-file that keeps what a whole run found), prepare() and Unavailable.
+statuses mean), RESULTS (the file that keeps what a whole run found), prepare()
+and Unavailable; perhaps PART (a file of names: the tests of --only-part) and
+LONGEST (seconds that a test may take).
 """
 
 import argparse
@@ -82,6 +83,17 @@ def preload(library):
             "GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
 
 
+def end_session(leader):
+    """Kills all processes of a session: some make process groups of their own."""
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # pid (name) state parent group session ...
+            if int(stat.read_text(errors="replace").rpartition(")")[2].split()[3]) == leader:
+                os.kill(int(stat.parent.name), signal.SIGKILL)
+        except OSError:
+            continue  # it has ended
+
+
 def attempt(suite, result, library, limit):
     """Runs a test once; returns verdict, seconds and what it printed.
 
@@ -96,11 +108,8 @@ def attempt(suite, result, library, limit):
                 status = process.wait(limit)
             except subprocess.TimeoutExpired:
                 status = None
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        seconds = time.monotonic() - start
+            seconds = time.monotonic() - start
+            end_session(process.pid)
         output.seek(0)
         text = output.read(20000).decode(errors="replace")
     if status is None:
@@ -320,7 +329,7 @@ def main():
         print("no test is selected", file=sys.stderr)
         return 2
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    longest = LONGEST_OF_PART if args.only_part else LONGEST
+    longest = LONGEST_OF_PART if args.only_part else getattr(suite, "LONGEST", LONGEST)
     results = [Result(*test, longest) for test in tests]
     start = time.monotonic()
     run_all(suite, results, None if args.native else library, args)

@@ -66,6 +66,7 @@ test  | libjemalloc2       | found /usr/lib/*/libjemalloc.so.2
 test  | libtcmalloc-minimal4 | found /usr/lib/*/libtcmalloc_minimal.so.4
 test  | dpkg-dev           | have dpkg-source
 conformance | dpkg-dev     | have dpkg-source
+conformance | g++          | have g++
 demo  | apache2-bin        | tool apache2
 demo  | mariadb-server-core | tool mariadbd
 demo  | mariadb-client-core | have mariadb
