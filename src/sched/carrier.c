@@ -135,7 +135,13 @@ static struct fx_carrier *resumed(struct fx_task *me)
 struct fx_carrier *fx_away(struct fx_carrier *carrier, struct fx_task *me,
 			   enum fx_after after)
 {
-	fx_switch(carrier, me, fx_pick(carrier), after);
+	return fx_away_to(carrier, me, fx_pick(carrier), after);
+}
+
+struct fx_carrier *fx_away_to(struct fx_carrier *carrier, struct fx_task *me,
+			      struct fx_task *next, enum fx_after after)
+{
+	fx_switch(carrier, me, next, after);
 	return resumed(me);
 }
 

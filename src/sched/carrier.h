@@ -192,6 +192,10 @@ struct fx_task *fx_pick(struct fx_carrier *carrier);
 struct fx_carrier *fx_away(struct fx_carrier *carrier, struct fx_task *me,
 			   enum fx_after after);
 
+/* The same if it is known what is to run next: fx_pick() has said so. */
+struct fx_carrier *fx_away_to(struct fx_carrier *carrier, struct fx_task *me,
+			      struct fx_task *next, enum fx_after after);
+
 /* A task that the caller has woken; @carrier NULL: from outside. */
 void fx_make_ready(struct fx_carrier *carrier, struct fx_task *task);
 

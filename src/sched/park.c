@@ -90,11 +90,17 @@ static void forget_timer(struct fx_queue *queue, struct fx_task *me)
 	me->heap = NULL;
 }
 
-enum fx_reason fx_park_inside(struct fx_carrier *carrier, struct fx_task *me,
-			      const char *where,
-			      const struct fx_deadline *deadline, uint32_t mask)
+/* @last: or NULL; see fx_park_last(). */
+static inline enum fx_reason park_inside(struct fx_carrier *carrier,
+					 struct fx_task *me, const char *where,
+					 const struct fx_deadline *deadline,
+					 uint32_t mask,
+					 void (*last)(void *arg,
+						      struct fx_task *next),
+					 void *arg)
 {
 	struct fx_queue *queue = carrier->queue;
+	struct fx_task *next;
 
 	fx_store_relaxed(&me->mask, mask);
 	fx_store_relaxed(&me->where, where);
@@ -103,13 +109,18 @@ enum fx_reason fx_park_inside(struct fx_carrier *carrier, struct fx_task *me,
 		/* No memory: the kernel keeps the time. */
 		enum fx_reason reason;
 
+		if (last)
+			last(arg, NULL);
 		fx_away(carrier, me, FX_AFTER_HOME);
 		reason = park_at_home(me, deadline);
 		fx_task_lend(me);
 		return reason;
 	}
 	fx_count(&queue->count, parks);
-	carrier = fx_away(carrier, me, FX_AFTER_PARK);
+	next = fx_pick(carrier);
+	if (last)
+		last(arg, next);
+	carrier = fx_away_to(carrier, me, next, FX_AFTER_PARK);
 	if (carrier) {
 		if (fx_unlikely(me->heap))
 			forget_timer(carrier->queue, me);
@@ -119,6 +130,28 @@ enum fx_reason fx_park_inside(struct fx_carrier *carrier, struct fx_task *me,
 		wait_at_home(me, deadline);
 	}
 	return fx_task_take(me);
+}
+
+enum fx_reason fx_park_inside(struct fx_carrier *carrier, struct fx_task *me,
+			      const char *where,
+			      const struct fx_deadline *deadline, uint32_t mask)
+{
+	return park_inside(carrier, me, where, deadline, mask, NULL, NULL);
+}
+
+enum fx_reason fx_park_last(struct fx_task *me, const char *where,
+			    const struct fx_deadline *deadline, uint32_t mask,
+			    void (*last)(void *arg, struct fx_task *next),
+			    void *arg)
+{
+	struct fx_carrier *carrier =
+		fx_likely(!fx_task_woken(me)) ? fx_enter(me) : NULL;
+
+	if (fx_likely(carrier))
+		return park_inside(carrier, me, where, deadline, mask, last,
+				   arg);
+	last(arg, NULL);
+	return fx_park(me, where, deadline, mask);
 }
 
 enum fx_reason fx_park(struct fx_task *me, const char *where,

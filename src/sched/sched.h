@@ -170,6 +170,17 @@ enum fx_reason fx_park(struct fx_task *me, const char *where,
 		       const struct fx_deadline *deadline, uint32_t mask);
 
 /**
+ * fx_park_last - fx_park() of a task that has something to give away
+ * @last: called once, when it is known who runs next here: a task that has
+ *        been woken and belongs to the caller until it runs, or NULL. It must
+ *        not park, and what it wakes is run late.
+ */
+enum fx_reason fx_park_last(struct fx_task *me, const char *where,
+			    const struct fx_deadline *deadline, uint32_t mask,
+			    void (*last)(void *arg, struct fx_task *next),
+			    void *arg);
+
+/**
  * fx_wake - end a parking
  *
  * Context: any thread, signal handlers too.

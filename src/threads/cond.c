@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Condition variables; see threads/cond.h. */
+/*
+ * Condition variables; see threads/cond.h.
+ *
+ * Who waits gives its mutex away last, when it is known who runs next: if that
+ * is one that was woken from a wait with the same mutex, as where two threads
+ * take turns, it gets the mutex, locked, instead of locking it. Not if others
+ * wait for the mutex, and not if a handler is to run first.
+ */
 #include "threads/cond.h"
 
 #include "threads/lot.h"
@@ -54,6 +61,7 @@ static bool join_queue(void *arg)
 	return true;
 }
 
+/* If others wait for the mutex: from inside the scheduler they are woken late. */
 static void let_go(void *arg)
 {
 	struct parting *p = arg;
@@ -61,6 +69,46 @@ static void let_go(void *arg)
 	if (!p->parted)
 		fx_mutex_unlock(p->me, p->mutex);
 	p->parted = true;
+}
+
+static bool takes_over(const struct fx_thread *next, const pthread_mutex_t *m)
+{
+	uint64_t word;
+
+	if (!next || next->wants != m || fx_load_relaxed(&next->task.pending))
+		return false;
+	word = fx_load_relaxed(&next->task.state);
+	return fx_task_state(word) == FX_TASK_WOKEN &&
+	       fx_task_reason(word) == FX_WOKEN_VALUE;
+}
+
+static void hand_over(void *arg, struct fx_task *task)
+{
+	struct parting *p = arg;
+	struct fx_thread *next = (struct fx_thread *)task;
+
+	if (p->parted)
+		return;
+	p->parted = true;
+	if (!takes_over(next, p->mutex) || fx_mutex_is_wanted(p->mutex)) {
+		fx_mutex_unlock(p->me, p->mutex);
+		return;
+	}
+	p->mutex->__data.__owner = next->tid;
+	next->given = true;
+}
+
+/* After a wait. Return: whether the mutex is the thread's. */
+static bool was_given(struct fx_thread *me, pthread_mutex_t *m)
+{
+	me->wants = NULL;
+	if (!me->given)
+		return false;
+	me->given = false;
+	if (fx_likely(!fx_load_relaxed(&me->task.pending)))
+		return true;
+	fx_mutex_unlock(me, m); /* handlers run first */
+	return false;
 }
 
 static int wait_shared(struct fx_thread *me, pthread_cond_t *c,
@@ -88,6 +136,7 @@ int fx_cond_wait(struct fx_thread *me, pthread_cond_t *c, pthread_mutex_t *m,
 				    .release = let_go,
 				    .arg = &parting };
 	enum fx_reason why;
+	bool given;
 	int bad;
 
 	if (fx_unlikely(flags_of(c) & SHARED))
@@ -96,13 +145,20 @@ int fx_cond_wait(struct fx_thread *me, pthread_cond_t *c, pthread_mutex_t *m,
 	if (bad)
 		return bad;
 	fx_thread_cancel_point(me);
+	if (fx_mutex_is_usual(m) && !fx_mutex_is_wanted(m)) {
+		wait.release = NULL;
+		wait.last = hand_over;
+	}
 	do {
 		fx_thread_lent();
 		fx_thread_enter(me);
+		if (fx_mutex_is_usual(m))
+			me->wants = m;
 		why = fx_lot_wait(me, &wait);
+		given = was_given(me, m);
 		fx_thread_leave(me);
 	} while (why == FX_WOKEN_SIGNAL);
-	bad = fx_mutex_lock(me, m, NULL);
+	bad = given ? 0 : fx_mutex_lock(me, m, NULL);
 	if (why == FX_WOKEN_CANCEL)
 		fx_thread_attend(me, true);
 	return why == FX_WOKEN_TIMEOUT && !bad ? ETIMEDOUT : bad;

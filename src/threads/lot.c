@@ -107,6 +107,7 @@ enum fx_reason fx_lot_wait(struct fx_thread *me, const struct fx_lot_wait *wait)
 			    .task = &me->task,
 			    .tag = wait->tag };
 	enum fx_reason reason;
+	uint32_t listens;
 
 	lock(b);
 	if (!wait->check(wait->arg)) {
@@ -118,8 +119,13 @@ enum fx_reason fx_lot_wait(struct fx_thread *me, const struct fx_lot_wait *wait)
 	unlock(b);
 	if (wait->release)
 		wait->release(wait->arg);
-	reason = fx_park(&me->task, wait->where, wait->deadline,
-			 fx_thread_listens(me, wait->cancel));
+	listens = fx_thread_listens(me, wait->cancel);
+	if (wait->last)
+		reason = fx_park_last(&me->task, wait->where, wait->deadline,
+				      listens, wait->last, wait->arg);
+	else
+		reason = fx_park(&me->task, wait->where, wait->deadline,
+				 listens);
 	if (reason == FX_WOKEN_VALUE)
 		return reason;
 	lock(b);

@@ -35,6 +35,8 @@ struct fx_lot_wait {
 	bool (*check)(void *arg);
 	/* After queueing, before parking; or NULL. Must not park. */
 	void (*release)(void *arg);
+	/* In its place: told who runs next; see fx_park_last(). */
+	void (*last)(void *arg, struct fx_task *next);
 	void *arg;
 };
 

@@ -23,7 +23,7 @@ static int kind_of(const pthread_mutex_t *m)
 
 static bool is_wanted(void *mutex)
 {
-	return fx_load_relaxed(fx_mutex_word(mutex)) == 2;
+	return fx_mutex_is_wanted(mutex);
 }
 
 static int wait_for(struct fx_thread *me, pthread_mutex_t *m,

@@ -21,6 +21,12 @@ static inline bool fx_mutex_is_usual(const pthread_mutex_t *mutex)
 	return mutex->__data.__kind == PTHREAD_MUTEX_TIMED_NP;
 }
 
+/* Held, and somebody waits for it, or may. */
+static inline bool fx_mutex_is_wanted(pthread_mutex_t *mutex)
+{
+	return fx_load_relaxed(fx_mutex_word(mutex)) == 2;
+}
+
 /* The usual one, and it is free. False: nothing happened. */
 static inline bool fx_mutex_lock_fast(struct fx_thread *me,
 				      pthread_mutex_t *mutex)

@@ -60,6 +60,8 @@ struct fx_thread {
 	uint32_t handlers; /* T: handlers that have run */
 	uint32_t no_restart; /* T: of them, without SA_RESTART */
 	uint32_t held; /* T: locks that keep it at home */
+	pthread_mutex_t *wants; /* R: woken, it goes on to lock this one */
+	bool given; /* R: it has it already; see threads/cond.c */
 	bool vforked; /* T: this is the child of a vfork() in its memory */
 	uint64_t mask; /* T: signal mask, valid while lent */
 

@@ -26,6 +26,7 @@
 static enum mistake {
 	RIGHT,
 	STORED_UNLOCK, /* an unlock does not look for waiters */
+	GIVEN_TWICE, /* a mutex that was handed over is unlocked, too */
 	NR_MISTAKES
 } mistake;
 
@@ -37,7 +38,8 @@ static struct {
 	pthread_cond_t cond;
 	sem_t sem;
 	uint32_t inside; /* threads that hold the mutex */
-	uint32_t tokens, taken, gone;
+	uint32_t tokens, taken, gone, turn;
+	uint32_t ready[NR_THREADS]; /* see fx_park_last() */
 	uint32_t posts[NR_THREADS];
 } mem;
 
@@ -46,15 +48,12 @@ static struct {
 __thread struct fx_task *fx_task_self;
 uint32_t fx_threads_running = 1;
 
-enum fx_reason fx_park(struct fx_task *me, const char *where,
-		       const struct fx_deadline *deadline, uint32_t mask)
+static void wait_woken(struct fx_task *me, const struct fx_deadline *deadline)
 {
 	uint64_t word;
 
-	(void)where;
-	(void)mask;
 	if (!fx_task_publish(me, FX_TASK_HOME))
-		return fx_task_take(me);
+		return;
 	while (fx_task_state(word = fx_load_acquire(&me->state)) !=
 	       FX_TASK_WOKEN)
 		if (deadline && fx_model_choose(2))
@@ -62,6 +61,52 @@ enum fx_reason fx_park(struct fx_task *me, const char *where,
 				     FX_WOKEN_TIMEOUT);
 		else
 			fx_model_wait(&me->state, word, sizeof(word));
+}
+
+enum fx_reason fx_park(struct fx_task *me, const char *where,
+		       const struct fx_deadline *deadline, uint32_t mask)
+{
+	(void)where;
+	(void)mask;
+	wait_woken(me, deadline);
+	return fx_task_take(me);
+}
+
+enum {
+	RUNS,
+	READY, /* woken, and in a run queue */
+	PICKED, /* it is the next one of who is parking */
+	SWITCHED /* that has parked */
+};
+
+/* On a carrier: who is ready may be the next one to run. */
+enum fx_reason fx_park_last(struct fx_task *me, const char *where,
+			    const struct fx_deadline *deadline, uint32_t mask,
+			    void (*last)(void *arg, struct fx_task *next),
+			    void *arg)
+{
+	unsigned self = fx_model_self(), other = !self;
+	uint32_t seen = READY;
+	struct fx_task *next = NULL;
+
+	(void)where;
+	(void)mask;
+	if (fx_cas(&mem.ready[other], &seen, (uint32_t)PICKED))
+		next = &mem.thread[other].task;
+	last(arg, next);
+	if (mistake == GIVEN_TWICE && next && mem.thread[other].given)
+		fx_mutex_unlock((struct fx_thread *)me, &mem.mutex);
+	if (next) {
+		fx_store_release(&mem.ready[other], (uint32_t)SWITCHED);
+		fx_model_wake(&mem.ready[other], 1);
+	}
+	wait_woken(me, deadline);
+	fx_store_release(&mem.ready[self], (uint32_t)READY);
+	seen = READY;
+	if (!fx_cas(&mem.ready[self], &seen, (uint32_t)RUNS)) {
+		fx_model_wait(&mem.ready[self], PICKED, sizeof(uint32_t));
+		fx_store_relaxed(&mem.ready[self], (uint32_t)RUNS);
+	}
 	return fx_task_take(me);
 }
 
@@ -221,6 +266,25 @@ static void broadcasts(void)
 	fx_fetch_add(&mem.gone, 1u);
 }
 
+/* The second one wakes the first, who may be handed the mutex. */
+static void takes_turns(void)
+{
+	uint32_t me = fx_model_self();
+
+	enter();
+	for (unsigned i = 0; i < 1 + me; i++) {
+		while (fx_load_relaxed(&mem.turn) == me) {
+			fx_fetch_add(&mem.inside, UINT32_MAX);
+			fx_cond_wait(self(), &mem.cond, &mem.mutex, NULL);
+			fx_model_assert(fx_fetch_add(&mem.inside, 1u) == 0);
+		}
+		fx_store_relaxed(&mem.turn, me);
+		fx_cond_wake(self(), &mem.cond, 1);
+	}
+	leave();
+	fx_fetch_add(&mem.gone, 1u);
+}
+
 static void sem_waits(void)
 {
 	if (fx_sem_wait(self(), &mem.sem, NULL) == 0)
@@ -248,6 +312,10 @@ static void check_gone(void)
 {
 	fx_model_assert(fx_load_relaxed(&mem.gone) == NR_THREADS);
 	fx_model_assert(fx_load_relaxed(&mem.inside) == 0);
+	fx_model_assert(*fx_mutex_word(&mem.mutex) == 0);
+	fx_model_assert(mem.mutex.__data.__owner == 0);
+	fx_model_assert(mem.mutex.__data.__nusers == 0 ||
+			mistake == STORED_UNLOCK);
 }
 
 static void check_tokens(void)
@@ -283,6 +351,7 @@ static const struct scenario {
 	{ "signal", { waits, signals_once }, check_tokens, 0 },
 	{ "signal, gives up", { may_time_out, signals_once }, check_tokens, 0 },
 	{ "broadcast", { waits, broadcasts }, check_tokens, 0 },
+	{ "turns", { takes_turns, takes_turns }, check_gone, M(GIVEN_TWICE) },
 	{ "semaphore", { sem_waits, posts_once }, check_sem, 0 },
 	{ "semaphore, gives up",
 	  { sem_may_time_out, posts_once },
@@ -292,6 +361,7 @@ static const struct scenario {
 
 static const char *const mistake_names[] = {
 	[STORED_UNLOCK] = "unlocked by a store",
+	[GIVEN_TWICE] = "handed over and unlocked",
 };
 
 static void run_scenario(const struct scenario *s, enum mistake with)
