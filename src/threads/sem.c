@@ -21,12 +21,13 @@ static struct layout *of(sem_t *sem)
 	return (struct layout *)sem;
 }
 
-static bool take(struct layout *s)
+/* @leave: WAITER: and be no waiter any more; or 0. */
+static inline bool take(struct layout *s, uint64_t leave)
 {
 	uint64_t data = fx_load_relaxed(&s->data);
 
 	while ((uint32_t)data)
-		if (fx_cas(&s->data, &data, data - 1))
+		if (fx_cas(&s->data, &data, data - leave - 1))
 			return true;
 	return false;
 }
@@ -45,6 +46,10 @@ static int by_libc(struct fx_thread *me)
 	return 1;
 }
 
+/*
+ * Return: 1: it is to be tried again. Who was woken takes before anything
+ * else, cancelation too: it is the only one that was woken for what is there.
+ */
 static int wait_for(struct fx_thread *me, struct layout *s,
 		    const struct fx_deadline *deadline)
 {
@@ -57,12 +62,19 @@ static int wait_for(struct fx_thread *me, struct layout *s,
 				    .arg = s };
 	uint32_t handlers = me->handlers, rigid = me->no_restart;
 	enum fx_reason why;
+	bool taken;
 
 	fx_thread_enter(me);
 	fx_fetch_add(&s->data, WAITER);
-	why = fx_lot_wait(me, &wait);
-	fx_fetch_add(&s->data, -WAITER);
+	do {
+		why = fx_lot_wait(me, &wait);
+		taken = (!why || why == FX_WOKEN_VALUE) && take(s, WAITER);
+	} while (!taken && (!why || why == FX_WOKEN_VALUE));
+	if (!taken)
+		fx_fetch_add(&s->data, -WAITER);
 	fx_thread_leave(me);
+	if (taken)
+		return 0;
 	if (why == FX_WOKEN_TIMEOUT) {
 		errno = ETIMEDOUT;
 		return -1;
@@ -72,24 +84,26 @@ static int wait_for(struct fx_thread *me, struct layout *s,
 		errno = EINTR;
 		return -1;
 	}
-	return 0;
+	return 1;
 }
 
 int fx_sem_wait(struct fx_thread *me, sem_t *sem,
 		const struct fx_deadline *deadline)
 {
 	struct layout *s = of(sem);
-	int bad = 0;
+	int ret;
 
 	fx_thread_cancel_point(me);
-	while (!take(s)) {
+	while (!take(s, 0)) {
 		if (s->shared)
 			return by_libc(me);
 		fx_thread_lent();
-		bad = wait_for(me, s, deadline);
+		ret = wait_for(me, s, deadline);
+		if (!ret)
+			return 0;
 		fx_thread_cancel_point(me);
-		if (bad)
-			return bad;
+		if (ret < 0)
+			return ret;
 	}
 	return 0;
 }
