@@ -216,6 +216,13 @@ FX_NAME int dup3(int from, int to, int flags)
 
 FX_NAME int close_range(unsigned first, unsigned last, int flags)
 {
+	struct fx_thread *me = fx_thread_self();
+
+	if (me && flags & CLOSE_RANGE_UNSHARE) {
+		me->worn = true;
+		fx_thread_stay(me, FX_HOME_IDENTITY);
+		return NEXT(close_range)(first, last, flags);
+	}
 	FX_CLOSE(NEXT(close_range)(first, last, flags), SYS_close_range, first,
 		 last, flags);
 }

@@ -55,7 +55,7 @@ FX_NAME pid_t _Fork(void)
 	go_home();
 	pid = NEXT(_Fork)();
 	if (pid == 0)
-		fx_threads_after_fork();
+		fx_threads_after_signal_fork();
 	return pid;
 }
 

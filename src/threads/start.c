@@ -61,6 +61,16 @@ void fx_rseq_leave(void)
 			RSEQ_FLAG_UNREGISTER, RSEQ_SIG, 0, 0);
 }
 
+/* Carriers and queues of the process that this one was forked from. */
+static bool parents_sched;
+
+static void leave_parents_sched(void)
+{
+	if (parents_sched)
+		fx_sched_after_fork();
+	parents_sched = false;
+}
+
 static int begin(void)
 {
 	const char *cores = getenv("FLEXSC_CORES");
@@ -70,6 +80,7 @@ static int begin(void)
 	};
 	int bad;
 
+	leave_parents_sched();
 	fx_arch_syscall(SYS_prctl, PR_GET_NAME, (long)fx_process_name, 0, 0, 0,
 			0);
 	if (has_shadow_stack())
@@ -132,7 +143,7 @@ void fx_threads_never(void)
 	fx_store_release(&state, (uint32_t)DECLINED);
 }
 
-void fx_threads_after_fork(void)
+void fx_threads_after_signal_fork(void)
 {
 	lock.word = 0;
 	fx_alive_after_fork();
@@ -143,7 +154,13 @@ void fx_threads_after_fork(void)
 	fx_recycle_after_fork();
 	fx_lot_after_fork();
 	fx_relay_after_fork();
-	fx_sched_after_fork();
+	parents_sched = true;
 	fx_store_relaxed(&fx_threads_running, 0u);
 	fx_store_relaxed(&state, (uint32_t)NOT_YET);
+}
+
+void fx_threads_after_fork(void)
+{
+	fx_threads_after_signal_fork();
+	leave_parents_sched();
 }

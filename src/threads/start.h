@@ -23,8 +23,14 @@ void fx_threads_never(void);
 /* Leave the restartable sequences that the C library registered. */
 void fx_rseq_leave(void);
 
-/* Around a fork by a thread that is at home. */
+/* In the child of a fork by a thread that is at home. */
 void fx_threads_after_fork(void);
+
+/*
+ * The same of one that may have been made by a handler of a signal, in the
+ * middle of malloc() say: nothing is given back before the next beginning.
+ */
+void fx_threads_after_signal_fork(void);
 
 /* What the kernel called the thread that began: new ones inherit it. */
 extern char fx_process_name[16];

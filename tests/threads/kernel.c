@@ -6,6 +6,7 @@
 #include <aio.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/close_range.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -124,10 +125,31 @@ static void *makes_helpers(void *arg)
 	return arg;
 }
 
+#define FAR 700
+
+static void *has_own_files(void *arg)
+{
+	usleep(1000);
+	printf("unshared: %d\n",
+	       close_range(FAR, FAR + 9, CLOSE_RANGE_UNSHARE));
+	dup2(1, FAR);
+	usleep(1000);
+	printf("is there: %d\n", fcntl(FAR, F_GETFD));
+	return arg;
+}
+
+static void *has_not(void *arg)
+{
+	usleep(1000);
+	printf("nor here: %d\n", fcntl(FAR, F_GETFD));
+	return arg;
+}
+
 int main(void)
 {
-	void *(*const start[])(void *) = { drops, has_still, traces,
-					   makes_helpers };
+	void *(*const start[])(void *) = {
+		drops, has_still, traces, makes_helpers, has_own_files, has_not
+	};
 
 	sem_init(&called, 0, 0);
 	for (unsigned i = 0; i < sizeof(start) / sizeof(start[0]); i++) {

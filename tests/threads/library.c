@@ -216,6 +216,53 @@ static void semaphores(void)
 	printf(", %s\n", strerror(errno));
 }
 
+enum {
+	FORKS = 300
+};
+
+static volatile int nr_forked, nr_bad;
+
+static void on_signal_fork(int signal)
+{
+	int status = -1;
+	pid_t pid = _Fork();
+
+	(void)signal;
+	if (pid == 0)
+		_exit(3);
+	waitpid(pid, &status, 0);
+	nr_bad += !WIFEXITED(status) || WEXITSTATUS(status) != 3;
+	nr_forked++;
+}
+
+static void *sends(void *arg)
+{
+	for (int i = 0; i < FORKS; i++) {
+		pthread_kill(*(pthread_t *)arg, SIGUSR2);
+		while (nr_forked <= i)
+			usleep(50);
+	}
+	return arg;
+}
+
+/* Whose process is in the middle of malloc(), with its locks. */
+static void fork_in_handler(void)
+{
+	struct sigaction action = { .sa_handler = on_signal_fork,
+				    .sa_flags = SA_RESTART };
+	pthread_t thread, self = pthread_self();
+
+	sigaction(SIGUSR2, &action, NULL);
+	pthread_create(&thread, NULL, sends, &self);
+	while (nr_forked < FORKS) {
+		void *volatile p = malloc(5000 + 7 * (size_t)nr_forked);
+
+		free(p);
+	}
+	pthread_join(thread, NULL);
+	printf("forked in handlers: %d, bad %d\n", nr_forked, nr_bad);
+}
+
 static volatile bool enough;
 
 static void *computes(void *arg)
@@ -288,5 +335,6 @@ int main(void)
 	handlers_in_wait();
 	clocks(NULL);
 	clocks("lent");
+	fork_in_handler();
 	return 0;
 }
