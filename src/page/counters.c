@@ -2,6 +2,8 @@
 /* The shared mapping that holds the counters of one owner. */
 #include "page/counters.h"
 
+#include "arch/arch.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -15,10 +17,14 @@ static void *map_counters(size_t size)
 
 	if (fd >= 0) {
 		if (ftruncate(fd, (off_t)size) == 0)
-			p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-				 MAP_SHARED, fd, 0);
-		/* The mapping keeps the file; observers use map_files. */
-		close(fd);
+			p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
+				 fd, 0);
+		/*
+		 * The mapping keeps the file; observers use map_files. Not
+		 * close(2): of a number that a posted call has closed before,
+		 * TSan believes that it is still the file of then.
+		 */
+		fx_arch_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
 	}
 	if (p == MAP_FAILED)
 		p = mmap(NULL, size, PROT_READ | PROT_WRITE,
