@@ -8,19 +8,24 @@ PREFIX      ?= /usr/local
 DESTDIR     ?=
 MESON_FLAGS ?=
 
-.PHONY: help build demo demo-files check conformance soak install uninstall \
-	format check-format clean
+.PHONY: help build demo demo-files check check-kernel check-kernel-debug \
+	check-debian13 conformance soak install uninstall install-kmod uninstall-kmod format check-format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo       Apache and MariaDB, as they are and under flexsc run'
 	@echo 'make demo-files a file server with libflexsc beside plain epoll'
 	@echo 'make check      build and run every test'
+	@echo 'make check-kernel the module on all kernels, in a virtual machine'
+	@echo 'make check-kernel-debug the same on kernels that check themselves'
 	@echo 'make conformance the POSIX suite and glibc'\''s tests, on NPTL and on FlexSC'
+	@echo 'make check-debian13 make check on Debian 13, in a folder of its own'
 	@echo 'make soak       the servers under flexsc run for ten minutes'
 	@echo 'make build      build only, into $(BUILD)/'
 	@echo 'make install    install under PREFIX ($(PREFIX)); DESTDIR is honoured'
 	@echo 'make uninstall  remove what the last make install put there'
+	@echo 'make install-kmod the kernel module, by DKMS where that is installed'
+	@echo 'make uninstall-kmod removes it'
 	@echo 'make format     lay out the C files with clang-format'
 	@echo 'make clean      remove $(BUILD)/'
 	@echo
@@ -56,7 +61,28 @@ demo-files:
 
 check:
 	$(call compile,test)
-	@scripts/run-tests.py '$(BUILD)'
+	@scripts/setup.sh --optional kernel
+	@scripts/setup.sh --optional ports
+	@scripts/run-tests.py '$(BUILD)' --no-suite more --no-suite debug
+
+# The module on each kernel, with one processor and with two.
+check-kernel:
+	$(call compile,test)
+	@scripts/setup.sh kernel
+	@scripts/run-tests.py '$(BUILD)' --suite vm
+
+# On kernels that check memory, locks and races, built here: some 15 minutes and
+# 4 GB each the first time. The result stays in tests/.
+check-kernel-debug:
+	$(call compile,test)
+	@scripts/setup.sh kernel kernel-debug
+	@scripts/build_debug_kernel.py
+	@scripts/run-tests.py --record tests/kernel-debug-result.txt '$(BUILD)' --suite debug
+
+# As root. Some 25 minutes the first time; the result stays in tests/.
+check-debian13:
+	@scripts/check-debian.sh --folder '$(BUILD)/debian-13' \
+		--record tests/debian-13-result.txt trixie
 
 # Some six minutes; the results stay in tests/posix/RESULTS.
 conformance:
@@ -92,6 +118,12 @@ uninstall:
 	@if [ -z '$(DESTDIR)' ] && [ "$$(id -u)" = 0 ]; then \
 		PATH="$$PATH:/usr/sbin:/sbin" ldconfig; fi
 	@echo 'Removed what the last make install from $(BUILD)/ had put in place'
+
+install-kmod:
+	@DESTDIR='$(DESTDIR)' scripts/install-kmod.sh install
+
+uninstall-kmod:
+	@DESTDIR='$(DESTDIR)' scripts/install-kmod.sh uninstall
 
 format:
 	git ls-files '*.c' '*.h' | xargs clang-format -i

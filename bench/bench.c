@@ -22,10 +22,12 @@ static const struct bench *const benches[] = {
 #define NR_BENCHES (sizeof(benches) / sizeof(benches[0]))
 
 enum {
-	KEY_JSON = 256,
+	KEY_CASE = 256,
+	KEY_JSON,
 	KEY_LIST,
 	KEY_PLOT,
-	KEY_QUICK
+	KEY_QUICK,
+	KEY_SERVER
 };
 
 static const struct argp_option option_list[] = {
@@ -34,11 +36,16 @@ static const struct argp_option option_list[] = {
 	  "One JSON object a line; the first holds the machine's facts", 0 },
 	{ "runs", 'n', "N", 0, "Measure each figure N times (usually 5)", 0 },
 	{ "engine", 'e', "ENGINE", 0,
-	  "Only this engine: hybrid, uthread, poll, uring or sync", 0 },
+	  "Only this engine: kmod, kcore, hybrid, uthread, poll, uring or sync",
+	  0 },
+	{ "case", KEY_CASE, "CASE", 0,
+	  "Only this one, by its name in the table (call only)", 0 },
 	{ "plot", KEY_PLOT, "FILE.svg", 0,
 	  "Draw the result too (or .png, .pdf)", 0 },
 	{ "quick", KEY_QUICK, NULL, 0,
 	  "One short run, to see that it works; the figures mean nothing", 0 },
+	{ "server", KEY_SERVER, "SERVER", 0,
+	  "Another one than the usual: nginx, on libflexsc (servers only)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -69,10 +76,11 @@ static void set_engine(struct request *r, const char *arg,
 		if (strcmp(arg, engine_names[i]) == 0)
 			r->options.engine = engine_names[i];
 	if (!r->options.engine)
-		argp_error(state,
-			   "no engine '%s': try hybrid, uthread, poll, uring "
-			   "or sync",
-			   arg);
+		argp_error(
+			state,
+			"no engine '%s': try kmod, kcore, hybrid, uthread, poll, uring "
+			"or sync",
+			arg);
 }
 
 static void set_bench(struct request *r, const char *arg,
@@ -93,6 +101,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct request *r = state->input;
 
 	switch (key) {
+	case KEY_CASE:
+		r->options.only = arg;
+		break;
 	case KEY_JSON:
 		r->options.json = true;
 		break;
@@ -104,6 +115,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_QUICK:
 		r->options.quick = true;
+		break;
+	case KEY_SERVER:
+		if (strcmp(arg, "nginx") != 0)
+			argp_error(state, "no server '%s': try nginx", arg);
+		r->options.server = arg;
 		break;
 	case 'n':
 		set_runs(r, arg, state);

@@ -14,6 +14,8 @@
  * struct bench_options - what the user asked for
  * @engine: only this engine, or NULL
  * @plot:   file for a picture, or NULL
+ * @only:   only the case of this name, or NULL
+ * @server: another server than the usual ones, or NULL
  * @runs:   samples of each figure
  * @json:   rows as JSON objects, one a line
  * @quick:  one short run, to see that everything works
@@ -21,6 +23,8 @@
 struct bench_options {
 	const char *engine;
 	const char *plot;
+	const char *only;
+	const char *server;
 	unsigned int runs;
 	bool json;
 	bool quick;

@@ -5,6 +5,7 @@
  * application-core time is in --help; for `uthread` the wait between posting
  * and reaping is left out and made just long enough.
  */
+#include "bench/count.h"
 #include "bench/loops.h"
 #include "bench/machine.h"
 #include "bench/report.h"
@@ -218,6 +219,8 @@ static void run_case(const struct bench_options *o, const struct op *op,
 	double trip;
 
 	snprintf(label, sizeof(label), "%s/%u", op->name, batch);
+	if (o->only && strcmp(o->only, label) != 0)
+		return;
 	report_progress("call: %s", label);
 	for (unsigned int i = 0; i <= nr_loops; i++) {
 		attempts[i] = (struct attempt){
@@ -231,7 +234,8 @@ static void run_case(const struct bench_options *o, const struct op *op,
 		if (!i)
 			continue;
 		attempts[i].loop = loops[i - 1].loop;
-		attempts[i].elsewhere = !strcmp(loops[i - 1].name, "uthread");
+		attempts[i].elsewhere = !strcmp(loops[i - 1].name, "uthread") ||
+					!strcmp(loops[i - 1].name, "kcore");
 	}
 	trip = series_run(series, nr_loops + 1, o->runs);
 	for (unsigned int i = 1; i <= nr_loops; i++)
@@ -249,6 +253,8 @@ static int run(const struct bench_options *o)
 	struct engine_loop loops[NR_ENGINES];
 	unsigned int nr_loops;
 
+	if (count_possible())
+		return count_run(o);
 	file_fd = scratch_open(&scratch, O_RDONLY, path, sizeof(path));
 	if (file_fd < 0)
 		return 1;

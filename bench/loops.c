@@ -16,8 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const engine_names[NR_ENGINES] = { "hybrid", "uthread", "poll",
-					       "uring", "sync" };
+const char *const engine_names[NR_ENGINES] = { "kmod",	  "kcore", "hybrid",
+					       "uthread", "poll",  "uring",
+					       "sync" };
 
 bool engine_wanted(const char *only, int i)
 {

@@ -8,7 +8,7 @@
 #include <flexsc.h>
 #include <stdbool.h>
 
-#define NR_ENGINES 5
+#define NR_ENGINES 7
 
 struct engine_loop {
 	const char *name;

@@ -297,21 +297,33 @@ void report_pair(struct report_row row, const struct series *s,
 	report_row(&row);
 }
 
-void report_note(const char *bench, const char *format, ...)
+static void say(const char *bench, const char *kind, const char *head,
+		const char *text)
 {
 	struct json_object *o = json_object_new_object();
+
+	progress_clear();
+	if (!options->json)
+		report_fold(head, text);
+	add_text(o, "bench", bench);
+	add_text(o, kind, text);
+	print_json(o);
+}
+
+void report_note(const char *bench, const char *format, ...)
+{
 	char text[512];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	progress_clear();
-	if (!options->json)
-		report_fold("note: ", text);
-	add_text(o, "bench", bench);
-	add_text(o, "note", text);
-	print_json(o);
+	say(bench, "note", "note: ", text);
+}
+
+void report_verdict(const char *bench, const char *sentence)
+{
+	say(bench, "verdict", "", sentence);
 }
 
 void report_progress(const char *format, ...)

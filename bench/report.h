@@ -31,6 +31,8 @@ void report_pair(struct report_row row, const struct series *s,
 /* Something the reader should know: "no libuv in this build". */
 void report_note(const char *bench, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* What a reader may conclude, in a sentence. */
+void report_verdict(const char *bench, const char *sentence);
 /* What is being measured, on a terminal's last line. */
 void report_progress(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));

@@ -4,7 +4,11 @@
 #define CLI_COMMANDS_H
 
 int bench_main(int argc, char **argv); /* bench/bench.c */
+int compare_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
 int run_main(int argc, char **argv);
+int stat_main(int argc, char **argv);
+int top_main(int argc, char **argv);
+int trace_main(int argc, char **argv);
 
 #endif /* CLI_COMMANDS_H */

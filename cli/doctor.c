@@ -7,7 +7,9 @@
 #include "bench/loops.h"
 #include "bench/machine.h"
 #include "bench/report.h"
+#include "cli/activation.h"
 #include "cli/commands.h"
+#include "cli/kernel.h"
 
 #include <argp.h>
 #include <math.h>
@@ -116,7 +118,9 @@ static void look_at_engine(struct diagnosis *d, struct engine_report *e)
 			 (int)(end - reason - (long)strlen(e->name) - 1),
 			 reason + strlen(e->name) + 1);
 	if (e->usable) {
-		e->overhead_ns = overhead(loop, d, !strcmp(e->name, "uthread"));
+		e->overhead_ns = overhead(loop, d,
+					  !strcmp(e->name, "uthread") ||
+						  !strcmp(e->name, "kcore"));
 		e->threshold = threshold(d->crossing, e->overhead_ns);
 	}
 	flexsc_loop_shutdown(loop);
@@ -242,6 +246,8 @@ static void print_text(const struct diagnosis *d)
 	printf("  Another one by hand: FLEXSC_ENGINE=uthread PROGRAM\n"
 	       "  What each is good for: flexsc(7)\n\n");
 	print_machine();
+	printf("\n");
+	kernel_print(kernel_facts());
 	printf("\nCosts%s\n", d->busy ? " (disturbed: a measurement is running "
 					"beside this one)" :
 					"");
@@ -308,6 +314,7 @@ static void print_json(const struct diagnosis *d)
 	json_object_object_add(
 		o, "nofile_hard",
 		json_object_new_int64((int64_t)m->nofile.rlim_max));
+	json_object_object_add(o, "module", kernel_json(kernel_facts()));
 	json_object_object_add(o, "crossing_ns", number(d->crossing));
 	json_object_object_add(o, "getppid_ns", number(d->getppid));
 	json_object_object_add(o, "roundtrip_ns", number(d->roundtrip));
@@ -327,34 +334,51 @@ static const struct argp_option option_list[] = {
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
+struct request {
+	bool json;
+	pid_t pid; /* 0: this machine */
+};
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	bool *json = state->input;
+	struct request *r = state->input;
+	char *end;
 
-	if (key == ARGP_KEY_ARG)
-		argp_error(state, "no argument is needed, '%s' was given", arg);
-	if (key != 'j')
+	switch (key) {
+	case 'j':
+		r->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		r->pid = (pid_t)strtol(arg, &end, 10);
+		if (state->arg_num || *end || r->pid <= 0)
+			argp_error(state, "'%s' is no process id", arg);
+		return 0;
+	default:
 		return ARGP_ERR_UNKNOWN;
-	*json = true;
-	return 0;
+	}
 }
 
 static const struct argp argp = {
 	.options = option_list,
 	.parser = parse,
+	.args_doc = "[PID]",
 	.doc = "Say which engines FlexSC can use on this machine and why, "
 	       "which one it chooses, and what system calls cost here. "
-	       "Changes nothing; takes less than three seconds.",
+	       "Changes nothing; takes less than three seconds. With PID: say "
+	       "of a process and its descendants which are on FlexSC, which "
+	       "are not, and why.",
 };
 
 int doctor_main(int argc, char **argv)
 {
 	static struct diagnosis d;
-	bool json = false;
+	struct request r = { 0 };
 
-	argp_parse(&argp, argc, argv, 0, NULL, &json);
+	argp_parse(&argp, argc, argv, 0, NULL, &r);
+	if (r.pid)
+		return activation_print(r.pid, r.json);
 	diagnose(&d);
-	if (json)
+	if (r.json)
 		print_json(&d);
 	else
 		print_text(&d);

@@ -31,14 +31,14 @@ _flexsc()
 	local at=0
 	[ "${COMP_WORDS[1]}" = run ] && _flexsc_program
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		words='doctor run bench --help --version'
+		words='doctor run stat top trace compare bench --help --version'
 	else
 		case ${COMP_WORDS[1]}:$prev in
 		run:*)
 			if [ "$at" -gt "$COMP_CWORD" ]; then
 				case $prev in
 				-e|--engine)
-					words='auto hybrid uthread poll uring sync' ;;
+					words='auto kmod kcore hybrid uthread poll uring sync' ;;
 				-s|--stats)
 					compopt -o filenames 2>/dev/null
 					mapfile -t COMPREPLY < <(compgen -f -- "$cur")
@@ -54,26 +54,65 @@ _flexsc()
 				mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 				return
 			elif [[ $cur == -* ]]; then
-				words='--cores --engine --no-inherit --quiet --stats --help'
+				words='--cores --engine --no-inherit --quiet --stats --verbose --help'
 			else
 				mapfile -t COMPREPLY < <(compgen -c -- "$cur" | sort -u)
 				return
 			fi ;;
 		bench:--engine|bench:-e)
-			words='hybrid uthread poll uring sync' ;;
+			words='kmod kcore hybrid uthread poll uring sync' ;;
 		bench:--plot)
 			compopt -o filenames 2>/dev/null
 			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 			return ;;
-		bench:--runs|bench:-n)
+		bench:--runs|bench:-n|bench:--case)
 			COMPREPLY=()
 			return ;;
 		bench:*)
 			words="$("${COMP_WORDS[0]}" bench --list 2>/dev/null | cut -d' ' -f1)
-				--list --json --runs --engine --plot --quick
+				--list --json --runs --engine --case --plot --quick --server
 				--help" ;;
 		doctor:*)
 			words='--json --help' ;;
+		stat:-c|stat:--count|stat:-i|stat:--interval|top:-i|top:--interval)
+			COMPREPLY=()
+			return ;;
+		stat:*)
+			words='--count --interval --json --prometheus --help'
+			[[ $cur == -* ]] || words=$(cd /proc && echo [0-9]*) ;;
+		compare:-e|compare:--engine)
+			words='auto kmod kcore hybrid uthread poll uring sync' ;;
+		compare:*)
+			if [[ $cur != -* ]]; then
+				mapfile -t COMPREPLY < <(compgen -c -- "$cur" | sort -u)
+				return
+			fi
+			words='--cores --engine --json --load --plot --ready --ready-cmd
+				--runs --wait --help' ;;
+		trace:-o|trace:--output)
+			compopt -o filenames 2>/dev/null
+			mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+			return ;;
+		trace:-p|trace:--attach)
+			words=$(cd /proc && echo [0-9]*) ;;
+		trace:-e|trace:--expr)
+			words='trace=%desc trace=%file trace=%ipc trace=%memory trace=%network
+				trace=%process trace=%signal status=failed status=successful' ;;
+		trace:-s|trace:--string-limit|trace:-a|trace:--columns)
+			COMPREPLY=()
+			return ;;
+		trace:*)
+			if [[ $cur != -* ]]; then
+				mapfile -t COMPREPLY < <(compgen -c -- "$cur" | sort -u)
+				return
+			fi
+			words='--absolute-timestamps --attach --columns --expr --failed-only
+				--follow-forks --output --quiet --relative-timestamps
+				--string-limit --successful-only --summary --summary-only
+				--syscall-times --help' ;;
+		top:*)
+			words='--interval --help'
+			[[ $cur == -* ]] || words=$(cd /proc && echo [0-9]*) ;;
 		esac
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")

@@ -17,6 +17,11 @@ static const struct command {
 	{ "doctor", "what FlexSC can use on this machine, and what it costs",
 	  doctor_main },
 	{ "run", "run an unmodified program on FlexSC-Threads", run_main },
+	{ "stat", "what a process that uses FlexSC is doing", stat_main },
+	{ "top", "the same, live, for all of them", top_main },
+	{ "trace", "the system calls of a program, as they happen", trace_main },
+	{ "compare", "run your server with and without FlexSC, and compare",
+	  compare_main },
 	{ "bench", "measure FlexSC beside its rivals", bench_main },
 };
 

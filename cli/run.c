@@ -8,6 +8,7 @@
 #include "bench/loops.h"
 #include "cli/commands.h"
 #include "cli/program.h"
+#include "cli/run.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -32,7 +33,7 @@ enum {
 
 struct run {
 	const char *engine, *cores, *stats;
-	bool quiet, no_inherit;
+	bool quiet, verbose, no_inherit;
 	char **program; /* with its arguments */
 };
 
@@ -152,6 +153,8 @@ static void prepare(const struct run *r, const char *library)
 		set_stats(r->stats);
 	if (r->quiet)
 		set("FLEXSC_QUIET", "1");
+	if (r->verbose)
+		set("FLEXSC_VERBOSE", "1");
 	if (r->no_inherit) {
 		snprintf(pid, sizeof(pid), "%d", (int)getpid());
 		set("FLEXSC_PROCESS", pid);
@@ -159,6 +162,15 @@ static void prepare(const struct run *r, const char *library)
 }
 
 /* The command ---------------------------------------------------------------- */
+
+void run_prepare(char **program, bool quiet)
+{
+	struct run r = { .program = program, .quiet = quiet };
+	char library[PATH_MAX];
+
+	if (can_work(&r, library))
+		prepare(&r, library);
+}
 
 static const struct argp_option option_list[] = {
 	{ "engine", 'e', "ENGINE", 0, "Carry out system calls with this engine",
@@ -169,6 +181,8 @@ static const struct argp_option option_list[] = {
 	{ "stats", 's', "FILE", 0, "Write counters there at exit, as JSON", 0 },
 	{ "quiet", 'q', NULL, 0,
 	  "Say nothing when the program runs without FlexSC-Threads", 0 },
+	{ "verbose", 'v', NULL, 0,
+	  "Say so when a process begins to run on FlexSC-Threads", 0 },
 	{ "no-inherit", 'n', NULL, 0,
 	  "Programs that this one starts run without FlexSC-Threads", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
@@ -213,6 +227,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'q':
 		r->quiet = true;
+		return 0;
+	case 'v':
+		r->verbose = true;
 		return 0;
 	case 'n':
 		r->no_inherit = true;

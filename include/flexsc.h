@@ -81,8 +81,9 @@ struct flexsc_event {
  * @size:        sizeof(struct flexsc_options), which tells of which version
  *               the caller is: members beyond it take their default, members
  *               that this library does not know are ignored
- * @engine:      "auto", "hybrid", "poll", "uring", "uthread" or "sync"; NULL:
- *               the environment variable FLEXSC_ENGINE, else "auto"
+ * @engine:      "auto", "kmod", "kcore", "hybrid", "poll", "uring", "uthread"
+ *               or "sync"; NULL: the environment variable FLEXSC_ENGINE, else
+ *               "auto"
  * @max_entries: limit of calls outstanding at once (default and most: 131072)
  * @max_threads: limit of syscall threads (default: 16)
  * @spin_ns:     how long to poll before sleeping, where a wake-up would cost
@@ -220,6 +221,35 @@ int flexsc_post(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
 int flexsc_cancel(struct flexsc_event *ev);
 
 /**
+ * flexsc_ready - wait until a descriptor is ready, and do nothing
+ * @events: of poll(2), either for reading or for writing
+ *
+ * For what reads and writes by itself, as TLS libraries do. The result is what
+ * it is ready for (POLLNVAL or -EBADF: not open); O_NONBLOCK and the socket's
+ * time-outs do not matter.
+ *
+ * With FLEXSC_READY_NEXT the caller says that it has just found the descriptor
+ * not ready (-EAGAIN, or less than was asked for from a TCP socket): then
+ * nothing is asked of the kernel, and the next thing to come ends it. It may
+ * end for nothing, too: try, and post it again.
+ *
+ * Return: as flexsc_post(); -EINVAL for both directions, or none.
+ */
+int flexsc_ready(struct flexsc_event *ev, int fd, unsigned int events);
+
+#define FLEXSC_READY_NEXT 0x10000u
+
+/**
+ * flexsc_take - take the result of a call that is complete
+ *
+ * For who can go on at once where an engine made the call while it was posted.
+ *
+ * Return: 1, and ev->ret is the result, the handler will not be called; 0:
+ * it will, sooner or later.
+ */
+int flexsc_take(struct flexsc_event *ev);
+
+/**
  * flexsc_timer - call the handler after a time, with ret 0
  *
  * Return: 0, -EBUSY, -ENOMEM, -EINVAL. Cancelled: ret -ECANCELED.
@@ -240,6 +270,9 @@ void flexsc_forget(int fd);
 
 /* Why a number is refused: a sentence, or NULL if it can be posted. */
 const char *flexsc_refusal(unsigned int nr);
+
+/* "read" for SYS_read; NULL: the library does not know the number. */
+const char *flexsc_call_name(unsigned int nr);
 
 /* Chains ---------------------------------------------------------------- */
 

@@ -13,8 +13,9 @@ regressions, 77 if the suite or the library is not to be had.
 
 A suite is a folder tests/NAME with a suite.py: TITLE, VERDICTS (what exit
 statuses mean), RESULTS (the file that keeps what a whole run found), prepare()
-and Unavailable; perhaps PART (a file of names: the tests of --only-part) and
-LONGEST (seconds that a test may take).
+and Unavailable; perhaps PART (a file of names: the tests of --only-part),
+LONGEST (seconds that a test may take) and starves(command): does it take the
+processors from others? Those run alone, after all others.
 """
 
 import argparse
@@ -141,22 +142,31 @@ def run_one(suite, result, library, repeat):
         try_ours(suite, result, library)
 
 
+def tried_once(suite, results, library, args):
+    """The results as they come: --jobs at once, then what starves others, alone."""
+    starves = getattr(suite, "starves", lambda command: False)
+    alone = [result for result in results if starves(result.command)]
+    beside = [result for result in results if result not in alone]
+    for part, jobs in ((beside, args.jobs), (alone, 1)):
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            waiting = {pool.submit(run_one, suite, result, library, args.repeat): result
+                       for result in part}
+            for future in concurrent.futures.as_completed(waiting):
+                future.result()
+                yield waiting[future]
+
+
 def run_all(suite, results, library, args):
-    """All of them, --jobs at once, then those that did worse, alone."""
+    """All of them, then those that did worse, alone."""
     show = sys.stdout.isatty()
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        waiting = {pool.submit(run_one, suite, result, library, args.repeat): result
-                   for result in results}
-        for done, future in enumerate(concurrent.futures.as_completed(waiting), 1):
-            future.result()
-            result = waiting[future]
-            if result.kind() in ("regression", "unsteady"):
-                print(("\r" if show else "") + f"{result.name}: natively "
-                      f"{result.native[0]}, here {often(result.ours)}", flush=True)
-            if show:
-                print(f"\r{done} of {len(results)}", end="", flush=True)
-            elif done % 200 == 0:
-                print(f"{done} of {len(results)}", flush=True)
+    for done, result in enumerate(tried_once(suite, results, library, args), 1):
+        if result.kind() in ("regression", "unsteady"):
+            print(("\r" if show else "") + f"{result.name}: natively "
+                  f"{result.native[0]}, here {often(result.ours)}", flush=True)
+        if show:
+            print(f"\r{done} of {len(results)}", end="", flush=True)
+        elif done % 200 == 0:
+            print(f"{done} of {len(results)}", flush=True)
     if show:
         print("\r", end="")
     # Alone is surest; of many failures few come from company.

@@ -11,6 +11,9 @@ import argparse
 import pathlib
 import re
 
+# Beside those of the C library: for debuggers, see <flexsc/observe.h>.
+OWN = ("flexsc_process",)
+
 
 def read_names(path):
     names = []
@@ -35,7 +38,7 @@ def main():
     if args.map:
         # Without a version: one of ours would not match GLIBC_2.x.
         args.map.write_text("{\nglobal:\n" +
-                            "".join(f"\t{n};\n" for n in names) +
+                            "".join(f"\t{n};\n" for n in [*names, *OWN]) +
                             "local:\n\t*;\n};\n")
     if args.inc:
         args.inc.write_text("".join(f"NAME {n}\n" for n in names))

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Turn src/call/syscalls.tbl into C, header, man pages and Markdown.
 
-Usage: gen-syscalls.py TBL [--out-KIND FILE]...   KIND is table, decls,
-wrappers, man3, man7 or md; several in one run are fine.  The format of the
+Usage: gen-syscalls.py TBL [--out-KIND FILE]...   KIND is table, kmod, decls,
+wrappers, arguments, man3, man7 or md; several in one run are fine.  The format of the
 table is described at its top.  This script refuses what it cannot parse; that
 the table is also *right* is the business of tests/check-syscalls.py, which
 imports the parser from here.
@@ -241,6 +241,32 @@ def out_table(table):
     return lines
 
 
+# Those that SIGPIPE or SIGXFSZ can come of; as fx_call_signals has them.
+LOUD = {"write", "writev", "pwrite64", "pwritev", "pwritev2", "sendfile",
+        "splice", "tee", "vmsplice", "copy_file_range", "truncate",
+        "ftruncate", "fallocate", "sendto", "sendmsg", "sendmmsg"}
+
+
+def out_kmod(table):
+    """kmod/calls.inc: what the module carries out, and how."""
+    lines = ["/* SPDX-License-Identifier: GPL-2.0-only */",
+             "/* Made by scripts/gen-syscalls.py --out-kmod; see calls.c. */"]
+    for call in table.ordered():
+        if call.call_class == "absent":
+            continue
+        refused = call.who == "self"
+        marks = ["FXK_OUT"] if call.ready == "out" else []
+        # close_range says itself which ones, and closes without a record.
+        if "closes" in call.marks and call.name != "close_range":
+            marks.append("FXK_CLOSES")
+        if call.name in LOUD:
+            marks.append("FXK_LOUD")
+        name = "NONE" if refused else call.call_class.upper()
+        lines.append(f"\tCALL({call.number}, {name}, {call.nr_args}, "
+                     f"{' | '.join(marks) or '0'}), /* {call.name} */")
+    return lines
+
+
 def out_decls(table):
     """flexsc/calls.h: the prototypes."""
     structs = sorted({name for w in table.wrappers for p in w.params
@@ -291,10 +317,42 @@ def out_wrappers(table):
                             ["struct flexsc_event *ev", *wrapper.params], ")")
             lines.append("{")
             lines += ["\t" + line for line in c_wrap(
-                "return " + ("fx_post_short" if short else "flexsc_post"),
+                "return " + ("fx_post_short" if short else "fx_post_long"),
                 ["ev", wrapper.number(), *args], ");", 80 - 8)]
             lines.append("}")
     return lines
+
+
+ARGUMENTS = set("dAiuxp~gLOo0RwPfa@+DTGEeHcIqQh#$%CJsSBVMknyt2zjFU*bvmKlNXr&!Y")
+
+
+def read_arguments(path, table):
+    """arguments.tbl, by name; every line must fit its call."""
+    calls = {call.name: call for call in table.calls.values()}
+    letters = {}
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip() or line.startswith("#"):
+                continue
+            name, kinds = line.split()
+            if name not in calls or name in letters or set(kinds) - ARGUMENTS or \
+                    len(kinds) != calls[name].nr_args:
+                raise TableError(f"{path}:{number}: '{line.strip()}' does not fit")
+            letters[name] = kinds
+    return letters
+
+
+def out_arguments(table, path):
+    """flexsc/arguments.h: a letter for each argument of each call."""
+    letters = read_arguments(path, table)
+    lines = c_head("What the arguments of calls are: see src/call/arguments.tbl.")
+    lines += ["#ifndef FLEXSC_ARGUMENTS_H", "#define FLEXSC_ARGUMENTS_H", "",
+              "static const char *const flexsc_arguments[512] = {"]
+    for call in table.ordered():
+        if call.call_class != "absent":
+            kinds = letters.get(call.name, "x" * call.nr_args)
+            lines.append(f'\t[{call.number}] = "{kinds}", /* {call.name} */')
+    return lines + ["};", "", "#endif /* FLEXSC_ARGUMENTS_H */"]
 
 
 def fill(template, parts):
@@ -398,8 +456,11 @@ def main():
     parser = argparse.ArgumentParser(
         description="Generate code and documentation from syscalls.tbl.")
     parser.add_argument("table", metavar="TBL")
-    for kind in ("table", "decls", "wrappers", "man3", "man7", "md"):
+    for kind in ("table", "kmod", "decls", "wrappers", "arguments", "man3", "man7",
+                 "md"):
         parser.add_argument(f"--out-{kind}", metavar="FILE")
+    parser.add_argument("--arguments", metavar="FILE",
+                        default=ROOT / "src" / "call" / "arguments.tbl")
     parser.add_argument("--man3-in", metavar="FILE",
                         default=ROOT / "man" / "flexsc_calls.3.in")
     parser.add_argument("--man7-in", metavar="FILE",
@@ -411,15 +472,22 @@ def main():
         sys.exit(f"gen-syscalls: {error}")
     outputs = (
         (options.out_table, lambda: out_table(table)),
+        (options.out_kmod, lambda: out_kmod(table)),
         (options.out_decls, lambda: out_decls(table)),
         (options.out_wrappers, lambda: out_wrappers(table)),
+        (options.out_arguments, lambda: out_arguments(table, options.arguments)),
         (options.out_man3, lambda: out_man3(table, options.man3_in)),
         (options.out_man7, lambda: out_man7(table, options.man7_in)),
         (options.out_md, lambda: out_md(table)))
     for path, make in outputs:
-        if path:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write("\n".join(make()) + "\n")
+        if not path:
+            continue
+        try:
+            lines = make()
+        except TableError as error:
+            sys.exit(f"gen-syscalls: {error}")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Runs the tests of a build directory and sums them up.
 
-    scripts/run-tests.py BUILD [MESON-TEST-ARGUMENT...]
+    scripts/run-tests.py [--record FILE] BUILD [MESON-TEST-ARGUMENT...]
 
 `meson test` runs them; this adds what it leaves out: the sub-tests of a TAP
 test are counted one by one, a skipped test says why, a test that never ran is
 a failure, and the last line is always "N passed, N failed, N skipped". The
-exit status is 0 only when something passed and nothing failed.
+exit status is 0 only when something passed and nothing failed. --record leaves
+the date, each test program with its result, and what failed in FILE.
 """
 
 import json
@@ -217,11 +218,26 @@ def report(outcomes):
     return 1 if failed or not passed else 0
 
 
+def record(path, entries, outcomes):
+    """What is worth keeping of a run that is not made every day."""
+    failed = [outcome for outcome in outcomes if outcome.state == "failed"]
+    passed = sum(outcome.state == "passed" for outcome in outcomes)
+    lines = [f"{time.strftime('%Y-%m-%d')}: {passed} passed, {len(failed)} failed"]
+    lines += [f"{short_name(entry['name'])}: {entry['result']}, {entry['duration']:.0f} s"
+              for entry in entries]
+    lines += [f"FAILED {outcome.name}" for outcome in failed]
+    with open(path, "w", encoding="utf-8") as out:
+        out.write("\n".join(lines) + "\n")
+
+
 def main():
-    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+    record_path, arguments = None, sys.argv[1:]
+    if arguments[:1] == ["--record"]:
+        record_path, arguments = arguments[1:2], arguments[2:]
+    if not arguments or arguments[0].startswith("-"):
         print(__doc__.strip())
         return 0 if sys.argv[1:] in (["-h"], ["--help"]) else 2
-    build, args = sys.argv[1], sys.argv[2:]
+    build, args = arguments[0], arguments[1:]
     path = os.path.join(build, "meson-logs", "testlog.json")
     try:
         os.unlink(path)  # the last run's results are not this one's
@@ -253,6 +269,8 @@ def main():
     if not outcomes:
         print(f"run-tests.py: no tests in {build}", file=sys.stderr)
     print(f"\n{len(entries)} test programs in {time.monotonic() - started:.0f} s")
+    if record_path:
+        record(record_path[0], entries, outcomes)
     return report(outcomes)
 
 

@@ -6,10 +6,14 @@
 # or module itself, not for a package name, so a machine that has them from
 # elsewhere needs neither apt-get nor root.
 #
-#   scripts/setup.sh [GROUP...]          default: all of them
-#   scripts/setup.sh --list [GROUP...]   only say what is missing
+#   scripts/setup.sh [GROUP...]             default: all of them
+#   scripts/setup.sh --list [GROUP...]      only say what is missing
+#   scripts/setup.sh --optional GROUP...    what cannot be had is no failure
 #
-# Groups: build, test, conformance, demo, demo-files, and plot, which is what
+# Groups: build, test, conformance, demo, demo-files, debian, which is what
+# another release in a folder needs, ports, which is what building ports/ and its
+# tests need, kernel, which is what tools/vm-run and building flexsc.ko need,
+# kernel-debug, which is what building a kernel needs, and plot, which is what
 # `flexsc bench --plot` needs. No server is started that a package brings.
 
 set -euo pipefail
@@ -17,6 +21,7 @@ set -euo pipefail
 have() { command -v "$1" >/dev/null 2>&1; }
 tool() { PATH="$PATH:/usr/sbin:/sbin" have "$1"; } # a server's program
 found() { [ -e "$1" ]; } # a pattern has become names
+header() { echo "#include <$1>" | cc -E - >/dev/null 2>&1; }
 lib() { pkg-config --exists "$1" >/dev/null 2>&1; }
 pymod() {
     /usr/bin/python3 -c 'import importlib.util as u, sys
@@ -25,6 +30,12 @@ sys.exit(u.find_spec(sys.argv[1]) is None)' "$1" >/dev/null 2>&1
 links() { # links FLAG...: can clang build a program with these flags?
     echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' |
         clang -x c "$@" -o /dev/null - >/dev/null 2>&1
+}
+
+# Debian 12 has it in what qemu-system-x86 depends on, and no package of that name.
+serves_files() {
+    found /usr/libexec/virtiofsd || found /usr/lib/qemu/virtiofsd ||
+        grep -q '^VERSION_CODENAME=bookworm' /etc/os-release
 }
 
 # group | package | how to see that it is there
@@ -39,6 +50,8 @@ build | python3            | have /usr/bin/python3
 build | liburing-dev       | lib liburing
 build | libjson-c-dev      | lib json-c
 build | libseccomp-dev     | lib libseccomp
+build | libncurses-dev     | lib ncurses
+build | systemtap-sdt-dev  | header sys/sdt.h
 test  | git                | have git
 test  | libcmocka-dev      | lib cmocka
 test  | libuv1-dev         | lib libuv
@@ -49,6 +62,7 @@ test  | libclang-rt-dev    | links -fsanitize=fuzzer,address
 test  | clang-format       | have clang-format
 test  | mandoc             | have mandoc
 test  | strace             | have strace
+test  | gdb                | have gdb
 test  | procps             | have ps
 test  | python3-matplotlib | pymod matplotlib
 test  | apache2-bin        | tool apache2
@@ -75,22 +89,47 @@ demo  | wrk                | have wrk
 demo  | python3-matplotlib | pymod matplotlib
 demo-files | wrk           | have wrk
 demo-files | curl          | have curl
+debian | debootstrap       | tool debootstrap
+debian | git               | have git
+ports | nginx              | tool nginx
+ports | nginx-dev          | test -x /usr/share/nginx/src/configure
+ports | libnginx-mod-stream | test -e /usr/lib/nginx/modules/ngx_stream_module.so
+ports | libevent-dev       | header event.h
+ports | libsasl2-dev       | header sasl/sasl.h
+ports | libssl-dev         | header openssl/ssl.h
+ports | dpkg-dev           | have dpkg-source
+ports | make               | have make
+ports | patch              | have patch
+ports | curl               | have curl
+ports | openssl            | have openssl
+ports | wrk                | have wrk
+kernel | qemu-system-x86   | have qemu-system-x86_64
+kernel | virtiofsd         | serves_files
+kernel | gcc-12            | have gcc-12
+kernel | make              | have make
+kernel | kmod              | tool depmod
+kernel | libelf-dev        | found /usr/lib/*/libelf.so.1
+kernel-debug | libelf-dev  | test -e /usr/include/gelf.h
+kernel-debug | flex        | have flex
+kernel-debug | bison       | have bison
+kernel-debug | bc          | have bc
 plot  | python3            | have /usr/bin/python3
 plot  | python3-matplotlib | pymod matplotlib
 '
 
 list_only=no
-if [ "${1:-}" = --list ]; then
-    list_only=yes
-    shift
-fi
-groups=" ${*:-build test conformance demo demo-files plot} "
+optional=no
+case ${1:-} in
+--list) list_only=yes && shift ;;
+--optional) optional=yes && shift ;;
+esac
+groups=" ${*:-build test conformance demo demo-files debian ports kernel kernel-debug plot} "
 purpose=
 for group in $groups; do
     case $group in
-    build | test | conformance | demo | demo-files | plot) purpose+=" and $group" ;;
+    build | test | conformance | demo | demo-files | debian | ports | kernel | kernel-debug | plot) purpose+=" and $group" ;;
     *)
-        echo "setup.sh: no group '$group' (there are build, test, conformance, demo, demo-files, plot)" >&2
+        echo "setup.sh: no group '$group' (there are build, test, conformance, demo, demo-files, debian, ports, kernel, kernel-debug, plot)" >&2
         exit 2
         ;;
     esac
@@ -112,6 +151,10 @@ find_missing() {
 }
 
 by_hand() {
+    if [ "$optional" = yes ]; then
+        echo "setup.sh: going on without: ${missing[*]} ($1)" >&2
+        exit 0
+    fi
     echo "setup.sh: $1" >&2
     echo "Needed and not found: ${missing[*]}" >&2
     echo "$2" >&2

@@ -44,12 +44,15 @@ def as_source(path):
                    for line in text.splitlines() if re.match(r"deb(-src)?\s", line))
 
 
-def private_apt(folder):
-    """An apt configuration that touches nothing outside this folder."""
+def private_apt(folder, change=as_source):
+    """An apt configuration that touches nothing outside this folder.
+
+    change(path) is what becomes of one file of the machine's apt sources.
+    """
     for name in ("lists/partial", "cache/archives/partial", "parts"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     for path in source_files():
-        (folder / "parts" / path.name).write_text(as_source(path))
+        (folder / "parts" / path.name).write_text(change(path))
     config = folder / "apt.conf"
     config.write_text(f'Dir::Etc::sourcelist "/dev/null";\n'
                       f'Dir::Etc::sourceparts "{folder}/parts";\n'

@@ -24,20 +24,29 @@ offers() { # offers "WANTED..." WORD...: the last word is being typed
     fi
 }
 
-offers 'doctor run bench --help --version' ''
+offers 'doctor run stat top trace compare bench --help --version' ''
 offers 'doctor' d
 offers '--json --help' doctor ''
 offers 'pipeline pollution' bench p
 offers '--list' bench --l
-offers 'hybrid uthread poll uring sync' bench --engine ''
+offers 'kmod kcore hybrid uthread poll uring sync' bench --engine ''
 offers 'uthread uring' bench -e u
-offers 'hybrid uthread poll uring sync' bench --engine =
+offers 'kmod kcore hybrid uthread poll uring sync' bench --engine =
 offers 'poll' bench --engine = po
 offers '' bench --runs ''
 offers '' bench --runs = 3
-offers '--cores --engine --no-inherit --quiet --stats --help' run -
+offers '--count --interval --json --prometheus --help' stat -
+offers '' stat --interval ''
+offers '--interval --help' top -
+offers "$$" stat "$$"
+offers '--follow-forks' trace --fo
+offers "$$" trace -p "$$"
+offers 'trace=%network' trace -e trace=%n
+offers 'gzexe' trace -f gzex
+offers '--cores --engine --json --load --plot --ready --ready-cmd --runs --wait --help' compare -
+offers '--cores --engine --no-inherit --quiet --stats --verbose --help' run -
 offers 'uthread uring' run -e u
-offers 'auto hybrid uthread poll uring sync' run --engine =
+offers 'auto kmod kcore hybrid uthread poll uring sync' run --engine =
 offers 'uthread uring' run --quiet --engine = u
 offers '' run --cores ''
 offers 'gzexe' run --cores 2 gzex

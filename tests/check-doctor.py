@@ -19,12 +19,14 @@ import sys
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 SYS_IO_URING_SETUP = 425
 RET_ALLOW, RET_ERRNO = 0x7fff0000, 0x00050000
-ENGINES = ["hybrid", "uthread", "poll", "uring", "sync"]
+ENGINES = ["kmod", "kcore", "hybrid", "uthread", "poll", "uring", "sync"]
 FIELDS = {"kernel": str, "cpu": str, "cpus": int, "cpus_online": int,
           "mitigations": str, "engines": list, "auto": str, "auto_reason": str,
           "fsgsbase": bool, "membarrier": bool, "nofile_soft": int,
           "nofile_hard": int, "crossing_ns": float, "getppid_ns": float,
-          "disturbed": bool}
+          "disturbed": bool, "module": dict}
+MODULE = {"installed", "loaded", "device", "usable", "preempt_notifiers",
+          "signatures_enforced", "secure_boot", "lockdown"}
 
 
 def forbid_io_uring():
@@ -70,6 +72,12 @@ def faults(flexsc, before):
             found.append(f"{name}: overhead {engine['overhead_ns']}")
         if not engine["reason"]:
             found.append(f"{name}: no reason")
+    if set(facts["module"]) != MODULE:
+        found.append(f"of the module it says {facts['module']}")
+    elif facts["module"]["usable"] and not engines.get("kmod", {}).get("usable", True):
+        found.append("the device is usable, the engine is not")
+    if "\nModule\n  flexsc.ko    " not in text:
+        found.append("the text says nothing of the module")
     if f"Automatic choice: {facts['auto']}\n" not in text:
         found.append("the text names another automatic choice")
     return found, facts

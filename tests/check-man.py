@@ -94,12 +94,26 @@ def check_extra(prototypes, folders):
 
 def check_lint(folders):
     for folder in folders:
-        for path in sorted(folder.glob("flexsc*.[1378]")):
+        for path in sorted(folder.glob("flexsc*.[13478]")):
             if path.read_text().startswith(".so "):
                 continue
             lint = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", path],
                                   capture_output=True, text=True, check=False)
             yield from lint.stdout.splitlines()
+
+
+def check_parameters(source, folders):
+    """flexsc(4) has the module's parameters, all of them and no others."""
+    declared = set()
+    for path in (source / "kmod").glob("*.c"):
+        declared |= set(re.findall(r"^module_param(?:_\w+)?\((\w+)", path.read_text(),
+                                   flags=re.M))
+    section = re.search(r"^\.Ss Parameters\n(.*?)^\.S[sh] ", read_page("flexsc.4", folders),
+                        flags=re.S | re.M)
+    described = set(re.findall(r"^\.It Cm (\w+)", section[1], flags=re.M))
+    for name in declared ^ described:
+        yield f"flexsc.4: parameter {name} is " + ("missing" if name in declared else
+                                                   "not the module's")
 
 
 def check_program(page, includes, compiler):
@@ -126,6 +140,7 @@ def main():
     problems = [*check_prototypes(prototypes, folders),
                 *check_extra(prototypes, folders),
                 *check_lint(folders),
+                *check_parameters(source, folders),
                 *check_program(read_page("flexsc.7", folders), includes,
                                sys.argv[3:] or ["cc"])]
     if not prototypes:

@@ -127,6 +127,13 @@ def check_headers(table, header):
                 yield f"{number}: {call.name} is not in the header"
 
 
+def check_module(lines):
+    """What the module carries out, kept in the tree, is what the table says."""
+    path = ROOT / "kmod" / "calls.inc"
+    if path.read_text(encoding="utf-8").splitlines() != lines:
+        yield "kmod/calls.inc is not what gen-syscalls.py --out-kmod makes"
+
+
 def check_all(table, header):
     """Every failure, as a line."""
     yield from check_numbers(table)
@@ -164,6 +171,8 @@ def main(argv):
         print(f"{headers[0]}: no __NR_ definitions")
         return 1
     failures = list(check_all(table, header))
+    if not paths:
+        failures += check_module(generator.out_kmod(table))
     newer = [f"{number} {name}" for number, name in sorted(header.items())
              if number > NEWEST]
     if newer and strict:

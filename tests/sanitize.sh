@@ -53,7 +53,7 @@ for group in $groups; do
 	targets="${targets:-} tests/conformance/conformance-$group"
 done
 others="sched/sched-tasks sched/sched-calls sched/sched-closing
-	sched/sched-signals unit/unit-hybrid"
+	sched/sched-signals sched/sched-resting unit/unit-hybrid"
 for other in $others; do
 	targets="$targets tests/$other"
 done

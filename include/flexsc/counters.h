@@ -24,6 +24,7 @@
  * @magic, @version, @size: what this is; size is sizeof the writer's struct
  * @pid, @tid: the owner when the loop was made
  * @engine: name of the engine in use, NUL-terminated
+ * @trace: address of the library's struct flexsc_trace; 0: none
  *
  * Written by the owner's thread:
  * @completed: calls whose result was delivered
@@ -62,7 +63,8 @@ struct flexsc_counters {
 	uint32_t pid;
 	uint32_t tid;
 	char engine[12];
-	uint64_t reserved[4];
+	uint64_t trace;
+	uint64_t reserved[3];
 
 	uint64_t completed;
 	uint64_t at_once;

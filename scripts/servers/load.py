@@ -49,8 +49,8 @@ def number(pattern, text, tool):
     return float(found.group(1))
 
 
-def wrk(url, connections, seconds, cpus=None, during=None, close=False):
-    more = ["-H", "Connection: close"] if close else []
+def wrk(url, connections, seconds, cpus=None, during=None, close=False, more=()):
+    more = [*more, *(["-H", "Connection: close"] if close else [])]
     text = run([process.find("wrk"), "-t1", f"-c{connections}", f"-d{seconds}s",
                 "--latency", "--timeout", "10s", *more, url], cpus, seconds, during)
     latency = {which: float(value) * UNITS_MS[unit]

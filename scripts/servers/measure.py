@@ -42,7 +42,7 @@ class Sample:
     def __init__(self, found, cpu, memory, switches):
         self.rate, self.p50, self.p99 = found.rate, found.p50, found.p99
         self.cpu, self.memory, self.switches = cpu, memory, switches
-        self.errors = found.errors
+        self.errors, self.requests = found.errors, found.requests
 
 
 def processors():

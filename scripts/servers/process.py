@@ -157,9 +157,13 @@ def wait_until(true, seconds, what, every=0.02):
         time.sleep(every)
 
 
+def end_with_parent():
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
 def prepare(cpus):
     """In the child: on these processors, and no longer than its parent."""
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    end_with_parent()
     os.sched_setaffinity(0, cpus)
 
 
@@ -225,7 +229,8 @@ class Process:
             raise
         if self.runner.threads and not self.has_library():
             self.kill()
-            raise Failure(f"{LIBRARY} is not loaded in {self.popen.args}")
+            raise Failure(f"{LIBRARY} is not loaded in {self.popen.args}: "
+                          f"{self.last_words()}")
 
     def last_words(self, lines=15):
         text = self.log.read_text(errors="replace") if self.log.exists() else ""

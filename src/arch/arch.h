@@ -5,6 +5,7 @@
 
 #if defined(__x86_64__) && !defined(__ILP32__)
 #include "arch/x86_64/context.h"
+#include "arch/x86_64/frame.h"
 #include "arch/x86_64/syscall.h"
 #else
 #error "FlexSC supports x86-64 so far; add a folder below src/arch"

@@ -39,6 +39,21 @@
 #define fx_fence_after_cas() fx_fence()
 #endif
 
+/*
+ * Add to a number of eight bytes that others read, and nobody else writes:
+ * one instruction where the compiler would make three of a load and a store.
+ */
+#if defined(__x86_64__)
+#define fx_add_own(p, n)                                             \
+	do {                                                         \
+		_Static_assert(sizeof(*(p)) == 8, "eight bytes");    \
+		__asm__ volatile("addq %1, %0" : "+m"(*(p)) \
+				 : "er"((uint64_t)(n)));             \
+	} while (0)
+#else
+#define fx_add_own(p, n) fx_store_relaxed(p, fx_load_relaxed(p) + (n))
+#endif
+
 #if defined(__x86_64__)
 #define fx_cpu_relax() __builtin_ia32_pause()
 #else

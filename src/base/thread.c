@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -25,20 +26,38 @@ uint64_t fx_thread_cpu_ns(pid_t tid)
 }
 
 /* Raw calls: the descriptors of some threads are none of a sanitizer's. */
+static bool read_task(pid_t tid, const char *name, char *text, size_t size)
+{
+	char path[48];
+	int saved = errno;
+	long fd, got = -1;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", (int)tid, name);
+	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		got = syscall(SYS_read, fd, text, size - 1);
+		syscall(SYS_close, fd);
+	}
+	errno = saved;
+	return got > 0;
+}
+
 bool fx_thread_runnable(pid_t tid)
 {
-	char path[48], text[64] = { 0 }, *state = NULL;
-	int saved = errno;
-	long fd;
+	char text[64] = { 0 }, *state = NULL;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
-	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0 && syscall(SYS_read, fd, text, sizeof(text) - 1) > 0)
+	if (read_task(tid, "stat", text, sizeof(text)))
 		state = strrchr(text, ')');
-	if (fd >= 0)
-		syscall(SYS_close, fd);
-	errno = saved;
 	return state && state[1] == ' ' && state[2] == 'R';
+}
+
+uint64_t fx_thread_delay_ns(pid_t tid)
+{
+	char text[64] = { 0 }, *second = NULL;
+
+	if (read_task(tid, "schedstat", text, sizeof(text)))
+		second = strchr(text, ' ');
+	return second ? strtoull(second, NULL, 10) : 0;
 }
 
 bool fx_thread_unshare_files(void)

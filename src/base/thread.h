@@ -11,6 +11,9 @@
 /* CPU time that it has used; 0 if there is no such thread. */
 uint64_t fx_thread_cpu_ns(pid_t tid);
 
+/* Time that it was kept waiting for a processor; 0 if nobody counts it. */
+uint64_t fx_thread_delay_ns(pid_t tid);
+
 /**
  * fx_thread_runnable - does it run, or wait for its processor?
  *

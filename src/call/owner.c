@@ -9,8 +9,8 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
-int fx_owner_init(struct fx_owner *owner,
-		  const struct fx_owner_options *options)
+int fx_owner_start(struct fx_owner *owner,
+		   const struct fx_owner_options *options)
 {
 	struct fx_engine_config config = {
 		.table = fx_call_table,
@@ -18,7 +18,33 @@ int fx_owner_init(struct fx_owner *owner,
 		.max_threads = options->max_threads,
 		.spin_ns = options->spin_ns,
 		.keeps_files = options->keeps_files,
+		.leaves = options->leaves,
+		.counters = owner->counters,
 	};
+	int bad = fx_set_init(&owner->set, options->max_entries);
+
+	if (bad)
+		return bad;
+	bad = fx_engine_new(&owner->engine, options->engine, &config,
+			    owner->reason);
+	if (bad) {
+		fx_set_fini(&owner->set);
+		return bad;
+	}
+	owner->flushed = 0;
+	fx_counters_name(owner->counters, owner->engine->ops->name);
+	return 0;
+}
+
+void fx_owner_stop(struct fx_owner *owner)
+{
+	owner->engine->ops->free(owner->engine);
+	fx_set_fini(&owner->set);
+}
+
+int fx_owner_prepare(struct fx_owner *owner,
+		     const struct fx_owner_options *options)
+{
 	int bad;
 
 	fx_barrier_init();
@@ -26,35 +52,27 @@ int fx_owner_init(struct fx_owner *owner,
 	bad = options->keeps_files ? fx_hold_init() : 0;
 	if (bad)
 		return bad;
-	bad = fx_set_init(&owner->set, options->max_entries);
+	owner->counters = fx_counters_new();
+	return owner->counters ? 0 : -ENOMEM;
+}
+
+int fx_owner_init(struct fx_owner *owner,
+		  const struct fx_owner_options *options)
+{
+	int bad = fx_owner_prepare(owner, options);
+
 	if (bad)
 		return bad;
-	owner->counters = fx_counters_new();
-	if (!owner->counters) {
-		bad = -ENOMEM;
-		goto fini_set;
-	}
-	config.counters = owner->counters;
-	bad = fx_engine_new(&owner->engine, options->engine, &config,
-			    owner->reason);
+	bad = fx_owner_start(owner, options);
 	if (bad)
-		goto free_counters;
-	owner->flushed = 0;
-	fx_counters_name(owner->counters, owner->engine->ops->name);
-	return 0;
-
-free_counters:
-	fx_counters_free(owner->counters);
-fini_set:
-	fx_set_fini(&owner->set);
+		fx_counters_free(owner->counters);
 	return bad;
 }
 
 void fx_owner_fini(struct fx_owner *owner)
 {
-	owner->engine->ops->free(owner->engine);
+	fx_owner_stop(owner);
 	fx_counters_free(owner->counters);
-	fx_set_fini(&owner->set);
 }
 
 void fx_owner_abandon(struct fx_owner *owner)
@@ -111,26 +129,35 @@ static void fill(struct fx_set *set, uint32_t index,
 	fx_set_entry(set, index)->ret = call->ret;
 }
 
+enum fx_post fx_owner_take(struct fx_owner *owner,
+			   const struct flexsc_entry *call, uint64_t cookie,
+			   uint32_t *index)
+{
+	*index = fx_set_claim(&owner->set);
+	if (fx_unlikely(*index == FX_NO_ENTRY))
+		return FX_POST_FULL;
+	fill(&owner->set, *index, call, cookie);
+	owner->engine->ops->post(owner->engine, index, 1);
+	return FX_POST_TAKEN;
+}
+
 enum fx_post fx_owner_post(struct fx_owner *owner, struct flexsc_entry *call,
 			   uint64_t cookie, uint32_t *index)
 {
 	struct fx_engine *engine = owner->engine;
 	const struct fx_call_desc *desc = fx_owner_desc(call->nr);
 
+	fx_probe3(post, call->nr, cookie, call->args[0]);
 	if (fx_unlikely(desc->flags & FX_CALL_CLOSES) && !owner->keeps_files)
 		fx_owner_closing(owner, call);
 	if ((engine->attempts >> desc->call_class & 1 ||
 	     desc->flags & FX_CALL_SELF) &&
 	    engine->ops->attempt(engine, call)) {
 		fx_count(owner->counters, at_once);
+		fx_probe2(done, cookie, call->ret);
 		return FX_POST_DONE;
 	}
-	*index = fx_set_claim(&owner->set);
-	if (fx_unlikely(*index == FX_NO_ENTRY))
-		return FX_POST_FULL;
-	fill(&owner->set, *index, call, cookie);
-	engine->ops->post(engine, index, 1);
-	return FX_POST_TAKEN;
+	return fx_owner_take(owner, call, cookie, index);
 }
 
 enum fx_post fx_owner_attempt_chain(struct fx_owner *owner,
@@ -165,6 +192,7 @@ void fx_owner_post_chain(struct fx_owner *owner,
 		indices[i] = fx_set_claim(set);
 		if (indices[i] == FX_NO_ENTRY)
 			fx_bug(__FILE__, __LINE__, "entries were free");
+		fx_probe3(post, calls[i].nr, cookies[i], calls[i].args[0]);
 		fill(set, indices[i], &calls[i], cookies[i]);
 	}
 	owner->engine->ops->post(owner->engine, indices, nr);

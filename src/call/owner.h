@@ -7,6 +7,7 @@
 #ifndef FX_CALL_OWNER_H
 #define FX_CALL_OWNER_H
 
+#include "base/probe.h"
 #include "call/table.h"
 #include "engine/engine.h"
 #include "engine/select.h"
@@ -26,12 +27,24 @@ struct fx_owner_options {
 	uint32_t max_threads;
 	uint64_t spin_ns;
 	bool keeps_files; /* see engine/hold.h: closes are announced there */
+	bool leaves; /* engine->outside may be set: see enum fx_outside */
 };
 
 /* Return: 0, -ENOMEM, -EMFILE, -EINVAL (no such engine). */
 int fx_owner_init(struct fx_owner *owner,
 		  const struct fx_owner_options *options);
 void fx_owner_fini(struct fx_owner *owner);
+
+/*
+ * The two halves of beginning. Engine and page set can be ended, when no call
+ * is in flight, and begin again; counters go on. If that fails, or if it has
+ * been stopped, only the counters are left to free.
+ */
+int fx_owner_prepare(struct fx_owner *owner,
+		     const struct fx_owner_options *options);
+void fx_owner_stop(struct fx_owner *owner);
+int fx_owner_start(struct fx_owner *owner,
+		   const struct fx_owner_options *options);
 
 /* In a forked child, before a new fx_owner_init(). */
 void fx_owner_abandon(struct fx_owner *owner);
@@ -43,34 +56,36 @@ enum fx_post {
 };
 
 /**
- * fx_owner_can_publish - is fx_owner_publish() all there is to do?
+ * fx_owner_head - how entries of a number begin
  *
- * If not, or if no entry is free: fx_owner_post().
+ * If its word is not 0, and an entry is free, fx_owner_fill() is all there is
+ * to do; else fx_owner_post().
  */
-static inline bool fx_owner_can_publish(const struct fx_owner *owner,
-					unsigned nr)
+static inline const union fx_head *fx_owner_head(const struct fx_owner *owner,
+						 unsigned nr)
 {
-	return nr < FX_NR_CALLS &&
-	       fx_load_relaxed(&owner->engine->heads[nr].word) &&
-	       owner->set.nr_free;
+	const union fx_head *head = &owner->engine->heads[nr];
+
+	/* One address for all that is read there. */
+	__asm__("" : "+r"(head));
+	return head;
 }
 
 /**
- * fx_owner_publish - post one call, the short way
+ * fx_owner_fill - post one call, the short way
  *
- * Return: its entry.
+ * Return: its entry, which is not on the ring yet: fx_set_publish() or
+ * fx_set_publish_last() is to follow.
  */
 static inline __attribute__((always_inline)) uint32_t
-fx_owner_publish(struct fx_owner *owner, unsigned nr, uint64_t a0, uint64_t a1,
-		 uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,
-		 uint64_t cookie)
+fx_owner_fill(struct fx_owner *owner, const union fx_head *head, uint64_t a0,
+	      uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,
+	      uint64_t cookie)
 {
 	struct fx_set *set = &owner->set;
 	uint32_t index = set->free[--set->nr_free];
 
-	fx_set_fill(set, index, &owner->engine->heads[nr], a0, a1, a2, a3, a4, a5,
-		    cookie);
-	fx_set_publish(set, index);
+	fx_set_fill(set, index, head, a0, a1, a2, a3, a4, a5, cookie);
 	return index;
 }
 
@@ -84,20 +99,29 @@ static inline bool fx_owner_reap(struct fx_owner *owner, struct fx_done *done)
 	/* First: what the owner itself did was begun before a later close. */
 	if (fx_unlikely(owner->engine->local.first)) {
 		*done = fx_local_take(&owner->engine->local, &owner->set);
-		return true;
+	} else if (!fx_set_reap(&owner->set, done)) {
+		return false;
 	}
-	return fx_set_reap(&owner->set, done);
+	fx_probe2(done, done->cookie, done->ret);
+	return true;
+}
+
+/* Were there postings since the last time? Then they count as flushed now. */
+static inline bool fx_owner_unflushed(struct fx_owner *owner)
+{
+	uint64_t tail = fx_ring_position(&owner->set.sq_tail);
+
+	if (tail == owner->flushed)
+		return false;
+	owner->flushed = tail;
+	return true;
 }
 
 /* After postings: an engine that sleeps is woken. */
 static inline void fx_owner_flush(struct fx_owner *owner)
 {
-	uint64_t tail = fx_ring_position(&owner->set.sq_tail);
-
-	if (owner->engine->publishes && tail == owner->flushed)
-		return;
-	owner->flushed = tail;
-	owner->engine->ops->flush(owner->engine);
+	if (fx_owner_unflushed(owner) || !owner->engine->publishes)
+		owner->engine->ops->flush(owner->engine);
 }
 
 /* A look that costs nothing: is there nothing to do, or to find? */
@@ -117,6 +141,41 @@ static inline bool fx_owner_quiet(struct fx_owner *owner)
  */
 enum fx_post fx_owner_post(struct fx_owner *owner, struct flexsc_entry *call,
 			   uint64_t cookie, uint32_t *index);
+
+/**
+ * fx_owner_begin - the first half of posting a call, for who can put it off
+ * @call: as for fx_owner_post(); it closes nothing
+ * @nr_others, @gathers: see fx_engine_ops.begin
+ *
+ * Return: FX_BEGUN_NOT: fx_owner_take() is to follow at once, or
+ * engine->outside says that the caller makes it.
+ */
+static inline enum fx_begun fx_owner_begin(struct fx_owner *owner,
+					   struct flexsc_entry *call,
+					   uint32_t nr_others, bool gathers)
+{
+	struct fx_engine *engine = owner->engine;
+	const struct fx_call_desc *desc;
+
+	if (fx_likely(engine->ops->begin))
+		return engine->ops->begin(engine, call, nr_others, gathers);
+	desc = fx_engine_desc(engine, call->nr);
+	engine->outside = FX_INSIDE;
+	return (engine->attempts >> desc->call_class & 1 ||
+		desc->flags & FX_CALL_SELF) &&
+			       engine->ops->attempt(engine, call) ?
+		       FX_BEGUN_DONE :
+		       FX_BEGUN_NOT;
+}
+
+/**
+ * fx_owner_take - the second half
+ *
+ * Return: FX_POST_TAKEN or FX_POST_FULL.
+ */
+enum fx_post fx_owner_take(struct fx_owner *owner,
+			   const struct flexsc_entry *call, uint64_t cookie,
+			   uint32_t *index);
 
 /**
  * fx_owner_attempt_chain - the first half of posting a chain

@@ -315,11 +315,72 @@ static enum fx_try try_read(struct flexsc_entry *call, struct fx_hint *hint,
 	return try_read_file(call, hint, v, offset, rwf);
 }
 
+/* The first of these buffers, as many as one page of a pipe has room for. */
+static const struct iovec *pipe_part(const struct iovec *iov, size_t *nr,
+				     struct iovec *single)
+{
+	size_t n = 0, size = 0;
+
+	if (iov->iov_len > PIPE_BUF) {
+		single->iov_base = iov->iov_base;
+		single->iov_len = PIPE_BUF;
+		*nr = 1;
+		return single;
+	}
+	while (n < *nr && iov[n].iov_len <= PIPE_BUF - size)
+		size += iov[n++].iov_len;
+	*nr = n;
+	return iov;
+}
+
+/*
+ * A pipe that is ready has room for a page, so a write of no more does not
+ * wait unless somebody else was faster. What must be in one piece is no more.
+ * Only once the kernel has accepted the list of buffers.
+ */
+static enum fx_try try_pipe(struct flexsc_entry *call, struct fx_hint *hint,
+			    struct fx_iovec *v)
+{
+	for (;;) {
+		struct flexsc_entry part = { .nr = SYS_writev, .nr_args = 3 };
+		struct iovec single;
+		size_t n;
+		int64_t r;
+
+		const struct iovec *iov =
+			fx_iovec_from(v, (size_t)call->ret, &n);
+
+		if (!ready_now((int)call->args[0], POLLOUT))
+			return FX_TRY_PARK;
+		part.args[0] = call->args[0];
+		part.args[1] = (uint64_t)(uintptr_t)pipe_part(iov, &n, &single);
+		part.args[2] = n;
+		r = fx_call_guarded(&part, hint->guard);
+		if (r == FX_GUARD_BLOCKED)
+			return FX_TRY_THREAD;
+		call->ret = sum(call->ret, r);
+		if (r <= 0 || (size_t)call->ret == fx_iovec_total(v))
+			return FX_TRY_DONE;
+	}
+}
+
+static bool is_pipe(int fd)
+{
+	struct stat st;
+
+	return !sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) &&
+	       S_ISFIFO(st.st_mode);
+}
+
 static enum fx_try try_write_file(struct flexsc_entry *call,
 				  struct fx_hint *hint, struct fx_iovec *v)
 {
 	int fd = (int)call->args[0];
 
+	/* Its list may be bad, and only the kernel can tell. */
+	if (hint->kind == FX_KIND_PIPE &&
+	    (v->list == &v->single || call->ret > 0))
+		return try_pipe(call, hint, v);
 	classify(fd, hint);
 	if (hint->kind == FX_KIND_REGULAR)
 		return FX_TRY_DISK;
@@ -339,6 +400,10 @@ static enum fx_try try_write_file(struct flexsc_entry *call,
 		r = fx_call_quiet(&part);
 		if (r == -EAGAIN)
 			return FX_TRY_PARK;
+		if (r == -EOPNOTSUPP && is_pipe(fd)) {
+			hint->kind = FX_KIND_PIPE;
+			return try_pipe(call, hint, v);
+		}
 		if (r == -EOPNOTSUPP)
 			return call->ret ? FX_TRY_THREAD :
 					   try_when_ready(call, hint, POLLOUT);
@@ -465,6 +530,17 @@ static uint32_t send_space(int fd)
 	return free_bytes - free_bytes / 4;
 }
 
+bool fx_sendfile_whole;
+
+/* Begun here, it would have to go on here. */
+static bool too_much(const struct flexsc_entry *call, struct fx_hint *hint)
+{
+	if (!fx_sendfile_whole || call->args[3] <= hint->credit)
+		return false;
+	hint->credit = send_space((int)call->args[0]);
+	return call->args[3] > hint->credit;
+}
+
 /*
  * sendfile has no non-blocking flag, so it never asks for more than the free
  * send space, which is looked up only when the known credit is used up.
@@ -483,6 +559,8 @@ static enum fx_try try_sendfile(struct flexsc_entry *call, struct fx_hint *hint)
 			return FX_TRY_THREAD;
 		hint->kind = FX_KIND_SOCKET;
 	}
+	if (too_much(call, hint))
+		return FX_TRY_PARK;
 	for (;;) {
 		struct flexsc_entry now = fx_call_copy(call);
 		uint64_t left = total - (uint64_t)call->ret;
@@ -572,11 +650,14 @@ static enum fx_try try_ready(struct flexsc_entry *call,
 			    .events = (short)call->args[1] };
 	long r;
 
-	/* Data that nobody has tried to take since. */
-	if (hint->ready && !hint->more && hint->kind == FX_KIND_SOCKET &&
-	    call->nr == FX_READY_IN) {
-		call->ret = p.events & (POLLIN | POLLRDNORM);
-		return FX_TRY_DONE;
+	/* Data that nobody has tried to take since; or a hint is enough. */
+	if (hint->ready && !hint->more &&
+	    ((hint->kind == FX_KIND_SOCKET && call->nr == FX_READY_IN) ||
+	     call->args[1] & FX_READY_NEXT)) {
+		call->ret = p.events &
+			    (POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM);
+		if (call->ret)
+			return FX_TRY_DONE;
 	}
 	r = sys(SYS_poll, (long)&p, 1, 0, 0, 0, 0);
 	call->ret = r > 0 ? p.revents : r;

@@ -19,6 +19,7 @@ enum fx_kind {
 	FX_KIND_SOCKET,
 	FX_KIND_FILE, /* opened by a posted call without O_DIRECT */
 	FX_KIND_STREAM, /* pipe, terminal, eventfd, ... */
+	FX_KIND_PIPE, /* found where RWF_NOWAIT is refused (before 6.4) */
 	FX_KIND_REGULAR, /* cannot be waited for: regular file, directory */
 	FX_KIND_DIRECT, /* the same with O_DIRECT: each transfer is I/O */
 };
@@ -28,6 +29,9 @@ enum fx_try {
 	FX_TRY_PARK, /* not ready: wait for the descriptor, then try again */
 	FX_TRY_DISK, /* ends by itself, and soon unless storage is slow */
 	FX_TRY_THREAD, /* only a thread of its own can do it */
+	FX_TRY_LATER, /* not tried: see fx_park_try() */
+	FX_TRY_TOGETHER, /* the same */
+	FX_TRY_NOT_QUICK, /* nor was this: see fx_park_quick() */
 };
 
 /* Has a read that was not filled taken everything? Of a socket only. */
@@ -49,6 +53,13 @@ struct fx_hint {
 	uint32_t credit; /* bytes of send space known to be free */
 	struct fx_guard *guard; /* for what might block after all, or NULL */
 };
+
+/*
+ * sendfile: all of it or nothing. For an owner that makes it elsewhere if it
+ * would wait: the kernel is to have both files from the beginning, whatever
+ * becomes of their numbers. Set before the first attempt.
+ */
+extern bool fx_sendfile_whole;
 
 /**
  * fx_attempt - try a descriptor call once

@@ -39,12 +39,16 @@ struct fx_call_desc {
 /*
  * Not system calls: wait until a descriptor is ready for the events of the
  * second argument (as poll), without doing anything; the result is what it is
- * ready for. O_NONBLOCK and the socket's time-outs do not matter. Only src/
- * posts them; -ENOSYS where an engine cannot. In the table like calls.
+ * ready for. O_NONBLOCK and the socket's time-outs do not matter. In the table
+ * like calls; -ENOSYS where an engine cannot.
+ *
+ * With FX_READY_NEXT the caller has just found that it is not ready, so that
+ * nothing is asked: the next edge ends it, and it may end for nothing.
  */
 #define FX_READY_IN FX_NR_CALLS
 #define FX_READY_OUT (FX_NR_CALLS + 1)
 #define FX_NR_ROWS (FX_NR_CALLS + 2)
+#define FX_READY_NEXT 0x10000u /* beside the events */
 
 #define fx_is_ready_wait(nr) ((nr) >= FX_READY_IN)
 

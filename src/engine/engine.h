@@ -34,10 +34,32 @@ struct fx_engine_config {
 	uint32_t max_threads;
 	uint64_t spin_ns; /* FX_NEVER: decide */
 	bool keeps_files; /* see engine/hold.h; fx_hold_init() came before */
+	bool leaves; /* the owner can be relieved: see enum fx_outside */
 };
 
-/* RUN-like entry points, for engines that can lose the caller's thread. */
-enum fx_enter { FX_ENTER_KEPT, FX_ENTER_LOST };
+/*
+ * Nothing interrupts a thread that waits for storage. So an owner that can be
+ * relieved of its engine makes such a call itself, by fx_call_raw(), while it
+ * does not hold the engine; then it tells the one that it holds afterwards.
+ */
+enum fx_outside {
+	FX_INSIDE,
+	FX_OUTSIDE,
+	FX_OUTSIDE_TIMED
+};
+
+/* What came of fx_engine_ops.begin. */
+enum fx_begun {
+	FX_BEGUN_DONE, /* as attempt(): true */
+	FX_BEGUN_NOT, /* as attempt(): false */
+	/*
+	 * Not attempted. LATER: it would rather find what it waits for if
+	 * others ran first; then again, with 0 of them. TOGETHER: it answers
+	 * somebody; attempted with others like it, it would be cheaper.
+	 */
+	FX_BEGUN_LATER,
+	FX_BEGUN_TOGETHER,
+};
 
 struct fx_engine_ops {
 	const char *name;
@@ -63,30 +85,34 @@ struct fx_engine_ops {
 	 *
 	 * Called for the classes of `attempts` and for FX_CALL_SELF, whose
 	 * calls must be finished here. If it says no, post() of the same
-	 * call follows at once, or nothing for want of an entry.
+	 * call follows at once, or nothing for want of an entry; or
+	 * `outside` says that there is another way.
 	 *
 	 * Return: true if call->ret is the result.
 	 */
 	bool (*attempt)(struct fx_engine *engine, struct flexsc_entry *call);
 
 	/**
-	 * later - would a call that is about to be attempted rather find what
-	 * it waits for if others, @nr_others, ran first? Or NULL: no.
-	 *
-	 * Asked at most once a call, by who has something else to run.
+	 * begin - attempt(), unless that is better made later. Or NULL
+	 * @nr_others: so many the owner can run meanwhile
+	 * @gathers: it would make several answers in a row
 	 */
-	bool (*later)(struct fx_engine *engine,
-		      const struct flexsc_entry *call, uint32_t nr_others);
-
-	/**
-	 * together - would it be better to attempt this call later, at once
-	 * with others like it? Or NULL: no. What is attempted is as it was.
+	enum fx_begun (*begin)(struct fx_engine *engine,
+			       struct flexsc_entry *call, uint32_t nr_others,
+			       bool gathers);
+	/*
+	 * One was made by attempt() for which it said TOGETHER; its task runs
+	 * after @nr_others others.
 	 */
-	bool (*together)(struct fx_engine *engine,
-			 const struct flexsc_entry *call);
-	/* Such a call was made, and its task runs after @nr_others others. */
 	void (*answered)(struct fx_engine *engine,
 			 const struct flexsc_entry *call, uint32_t nr_others);
+
+	/*
+	 * The call that went outside is over. @ns: how long it took, for
+	 * FX_OUTSIDE_TIMED; else 0. NULL: then nothing goes outside.
+	 */
+	void (*made)(struct fx_engine *engine, const struct flexsc_entry *call,
+		     uint64_t ns);
 
 	/**
 	 * attempt_chain - the same for the first calls of a chain; or NULL
@@ -176,9 +202,20 @@ struct fx_engine_ops {
 	/* Before sleeping elsewhere; false: there is something to do. */
 	bool (*arm)(struct fx_engine *engine);
 
-	/* Optional; NULL where the owner's thread cannot be lost. */
-	enum fx_enter (*enter)(struct fx_engine *engine);
-	void (*standby)(struct fx_engine *engine);
+	/**
+	 * enter - what flush() and work() would do, and they do nothing else:
+	 * one crossing into the kernel that carries calls out in this thread
+	 *
+	 * While engine->enters; NULL: never. It touches nothing of the engine
+	 * that changes, so an owner that can be relieved need not hold it
+	 * meanwhile: a thread that stands by goes on with the engine if this
+	 * one blocks in a call (flexsc-osdi10.txt, 3.5; sched/claim.h).
+	 *
+	 * Return: for entered(), by who still holds the engine; who has lost
+	 * it calls interrupt(). A new holder begins with a flush().
+	 */
+	long (*enter)(struct fx_engine *engine);
+	void (*entered)(struct fx_engine *engine, long ret);
 };
 
 /* First member of every engine's own structure. */
@@ -187,6 +224,9 @@ struct fx_engine {
 	uint32_t attempts; /* bits 1 << class: attempt() is worth calling */
 	/* fx_engine_publish() is in force. */
 	bool publishes;
+	bool leaves; /* as configured */
+	bool enters; /* calls are carried out by enter(), at present */
+	enum fx_outside outside; /* O: of an attempt() that said no */
 	const struct fx_call_desc *table;
 	struct fx_set *set;
 	struct flexsc_counters *counters;
@@ -211,6 +251,7 @@ static inline void fx_engine_setup(struct fx_engine *engine,
 	engine->table = config->table;
 	engine->set = config->set;
 	engine->counters = config->counters;
+	engine->leaves = config->leaves && ops->made;
 }
 
 /*

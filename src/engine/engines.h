@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+extern const struct fx_engine_ops fx_engine_kmod;
+extern const struct fx_engine_ops fx_engine_kcore;
 extern const struct fx_engine_ops fx_engine_hybrid;
 extern const struct fx_engine_ops fx_engine_uthread;
 extern const struct fx_engine_ops fx_engine_uring;

@@ -28,7 +28,7 @@ enum {
 #define FX_FD_URGENT 32768u /* there was urgent data once */
 #define FX_FD_CLOSED 4096u /* by a posted close: closed_at is valid */
 #define FX_FD_ANSWERED 65536u /* written to since it was last read */
-#define FX_FD_DEFERRED 131072u /* fx_park_later() said so of the next read */
+#define FX_FD_DEFERRED 131072u /* FX_TRY_LATER was said of the next read */
 
 struct fx_fdrec {
 	uint32_t first[2], last[2]; /* parked entries + 1, by direction */
@@ -81,18 +81,22 @@ void fx_park_forget(struct fx_park *park, struct fx_fdrec *rec, int fd,
 		    enum fx_kind kind, bool ours);
 
 /* Under the lock: was the number closed, by anybody, since it was noted? */
+static inline bool fx_park_is_stale(const struct fx_park *park,
+				    const struct fx_fdrec *rec, int fd)
+{
+	/* There is a record, so there is a word. */
+	return park->keeps && rec->epoch != fx_hold_epoch(fx_load_relaxed(
+						    &fx_hold_words[fd]));
+}
+
+/* The same; then it is another file from now on. */
 static inline void fx_park_look(struct fx_park *park, struct fx_fdrec *rec,
 				int fd)
 {
-	uint32_t epoch;
-
-	if (!park->keeps)
+	if (fx_likely(!fx_park_is_stale(park, rec, fd)))
 		return;
-	epoch = fx_hold_epoch(fx_load_relaxed(fx_hold_word(fd)));
-	if (fx_likely(rec->epoch == epoch))
-		return;
+	rec->epoch = fx_hold_epoch(fx_load_relaxed(&fx_hold_words[fd]));
 	fx_park_forget(park, rec, fd, FX_KIND_UNKNOWN, false);
-	rec->epoch = epoch;
 }
 
 /*

@@ -3,6 +3,7 @@
 #include "engine/hold.h"
 
 #include "arch/arch.h"
+#include "arch/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +67,7 @@ int fx_hold_duplicate(int fd)
 		return (int)to;
 	word = fx_hold_word((int)to);
 	if (!word) {
-		fx_arch_syscall(SYS_close, to, 0, 0, 0, 0, 0);
+		fx_close(to);
 		return -EMFILE;
 	}
 	/* Nobody waits on a number that was free, but by mistake. */
@@ -79,5 +80,5 @@ void fx_hold_put(int fd)
 	uint64_t *word = fx_hold_word(fd);
 
 	if (word && fx_hold_drop(word))
-		fx_arch_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+		fx_close(fd);
 }

@@ -46,10 +46,13 @@
  * before is dropped just before a thread enters the call; the moment between
  * the two is like the one between a thread's call instruction and the kernel.
  *
+ * A second descriptor has no hold: sendfile is waited for at home
+ * (preload/io.c), where the kernel has both files; splice has duplicates while
+ * it waits outside of the kernel (engine/splice.c).
+ *
  * What remains: closes that nobody announces, which leave the number to its
- * next file (preload/stream.c has those of the C library); the second
- * descriptor of splice, sendfile and the like; and if no descriptor is left for a duplicate,
- * the calls end with EBADF.
+ * next file (preload/stream.c has those of the C library); and if no
+ * descriptor is left for a duplicate, the calls end with EBADF.
  */
 #ifndef FX_ENGINE_HOLD_H
 #define FX_ENGINE_HOLD_H

@@ -9,34 +9,23 @@
  * calls out from now on: what is parked stays where it is. Changes are made
  * in wait(), between two postings.
  */
-#include "base/clock.h"
 #include "base/thread.h"
 #include "engine/core.h"
 #include "engine/engines.h"
-#include "engine/worth.h"
+#include "engine/trial.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-/* Waits between two looks at the clock, unless they are this far apart. */
-#define WAITS_A_LOOK 16
-#define LOOK_NS (FX_WORTH_WINDOW_NS / 8)
-/* A longer gap between looks was no window: the owner was elsewhere. */
-#define GAP_NS (2 * FX_WORTH_WINDOW_NS)
 /* A core thread that runs for less of a window is not alone there. */
 #define CROWDED 0.8
 
 struct hybrid {
 	struct fx_uthread uthread;
-	struct fx_worth worth;
-	unsigned waits; /* until the next look */
+	struct fx_trial trial;
 	bool fixed; /* waited for elsewhere, on the descriptor of engine poll */
 	/* At the beginning of the window. */
-	uint64_t begin_ns, looked_ns, cpu_ns, core_ns, completed, core_sleeps;
+	uint64_t core_ns, core_sleeps;
 };
 
 static struct hybrid *of(struct fx_engine *engine)
@@ -55,15 +44,6 @@ static const struct fx_engine_ops *now(struct fx_engine *engine)
 	return with_core(engine) ? &fx_engine_uthread : &fx_engine_poll;
 }
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	if (clock_gettime(clock, &ts))
-		return 0;
-	return (uint64_t)ts.tv_sec * FX_NS_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static uint64_t core_cpu_ns(struct hybrid *h)
 {
 	pid_t tid = fx_load_relaxed(&h->uthread.core_tid);
@@ -72,64 +52,40 @@ static uint64_t core_cpu_ns(struct hybrid *h)
 	return with_core(&h->uthread.poll.base) ? fx_thread_cpu_ns(tid) : 0;
 }
 
-static void begin_window(struct hybrid *h, uint64_t now_ns)
+static void begin_window(struct hybrid *h)
 {
 	const struct flexsc_counters *counters = h->uthread.poll.base.counters;
 
-	h->begin_ns = h->looked_ns = now_ns;
-	h->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	fx_trial_begin(&h->trial, counters);
 	h->core_ns = core_cpu_ns(h);
-	h->completed = counters->completed;
 	h->core_sleeps = fx_load_relaxed(&counters->core_sleeps);
-}
-
-/* As many runnable threads as processors: none of them is free. */
-static bool processor_free(void)
-{
-	char text[64] = { 0 }, *at;
-	int fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-
-	if (fd >= 0)
-		close(fd);
-	at = n > 0 ? strchr(text, '/') : NULL;
-	while (at && at > text && at[-1] != ' ')
-		at--;
-	return !at || atol(at) < sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 static void start(struct hybrid *h, uint64_t now_ns)
 {
 	cpu_set_t set;
 
-	if (h->fixed || !fx_core_processors(&set) || !processor_free() ||
-	    fx_uthread_start(&h->uthread))
-		fx_worth_refuse(&h->worth, now_ns);
+	if (h->fixed || !fx_core_processors(&set) ||
+	    !fx_trial_processor_free() || fx_uthread_start(&h->uthread))
+		fx_worth_refuse(&h->trial.worth, now_ns);
 }
 
-static void end_window(struct hybrid *h, uint64_t now_ns)
+static void end_window(struct hybrid *h, struct fx_worth_window *window)
 {
 	struct fx_engine *engine = &h->uthread.poll.base;
-	uint64_t ns = now_ns - h->begin_ns;
-	struct fx_worth_window window = {
-		.now_ns = now_ns,
-		.ns = ns,
-		.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - h->cpu_ns,
-		.completions = engine->counters->completed - h->completed,
-		.crowded = with_core(engine) &&
-			   fx_load_relaxed(&engine->counters->core_sleeps) ==
-				   h->core_sleeps &&
-			   (double)(core_cpu_ns(h) - h->core_ns) <
-				   CROWDED * (double)ns,
-	};
 
 	if (fx_load_relaxed(&h->uthread.nr_stuck))
 		return; /* somebody waits for storage: no time to compare */
-	switch (fx_worth_step(&h->worth, &window)) {
+	window->crowded = with_core(engine) &&
+			  fx_load_relaxed(&engine->counters->core_sleeps) ==
+				  h->core_sleeps &&
+			  (double)(core_cpu_ns(h) - h->core_ns) <
+				  CROWDED * (double)window->ns;
+	switch (fx_worth_step(&h->trial.worth, window)) {
 	case FX_WORTH_STAY:
 		break;
 	case FX_WORTH_START:
-		start(h, now_ns);
+		start(h, window->now_ns);
 		break;
 	case FX_WORTH_STOP:
 		fx_uthread_stop(&h->uthread);
@@ -139,17 +95,19 @@ static void end_window(struct hybrid *h, uint64_t now_ns)
 
 static void look(struct hybrid *h)
 {
-	uint64_t now_ns = fx_now_ns();
+	struct fx_worth_window window;
 	int saved = errno;
 
-	h->waits = now_ns - h->looked_ns > LOOK_NS ? 1 : WAITS_A_LOOK;
-	if (now_ns - h->looked_ns > GAP_NS) {
-		begin_window(h, now_ns);
-	} else if (now_ns - h->begin_ns >= FX_WORTH_WINDOW_NS) {
-		end_window(h, now_ns);
-		begin_window(h, fx_now_ns());
+	switch (fx_trial_look(&h->trial, h->uthread.poll.base.counters,
+			      &window)) {
+	case FX_TRIAL_GOES_ON:
+		break;
+	case FX_TRIAL_OVER:
+		end_window(h, &window);
+		/* fall through */
+	case FX_TRIAL_AGAIN:
+		begin_window(h);
 	}
-	h->looked_ns = now_ns;
 	errno = saved;
 }
 
@@ -203,7 +161,8 @@ static unsigned hybrid_attempt_chain(struct fx_engine *engine,
 				     struct flexsc_entry *calls, unsigned nr)
 {
 	return with_core(engine) ?
-		       0 : fx_engine_poll.attempt_chain(engine, calls, nr);
+		       0 :
+		       fx_engine_poll.attempt_chain(engine, calls, nr);
 }
 
 static void hybrid_post(struct fx_engine *engine, const uint32_t *indices,
@@ -232,7 +191,7 @@ static void hybrid_wait(struct fx_engine *engine, uint64_t timeout_ns)
 {
 	struct hybrid *h = of(engine);
 
-	if (h->waits-- <= 1)
+	if (fx_trial_due(&h->trial))
 		look(h);
 	now(engine)->wait(engine, timeout_ns);
 }
@@ -259,7 +218,7 @@ static int hybrid_fd(struct fx_engine *engine)
 
 	if (with_core(engine))
 		fx_uthread_stop(&h->uthread);
-	h->worth.state = FX_WORTH_WITHOUT;
+	h->trial.worth.state = FX_WORTH_WITHOUT;
 	h->fixed = true;
 	return fx_engine_poll.fd(engine);
 }
@@ -282,6 +241,7 @@ const struct fx_engine_ops fx_engine_hybrid = {
 	.free = hybrid_free,
 	.abandon = hybrid_abandon,
 	.attempt = hybrid_attempt,
+	.made = fx_poll_made,
 	.attempt_chain = hybrid_attempt_chain,
 	.post = hybrid_post,
 	.flush = hybrid_flush,

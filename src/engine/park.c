@@ -6,6 +6,7 @@
 #include "engine/park.h"
 
 #include "arch/arch.h"
+#include "arch/fd.h"
 #include "base/clock.h"
 #include "base/pages.h"
 #include "engine/parkq.h"
@@ -50,7 +51,7 @@ int fx_park_init(struct fx_park *park, struct fx_set *set,
 		long bad = sys(SYS_epoll_ctl, fd, EPOLL_CTL_ADD, wakefd,
 			       (long)&ev, 0);
 		if (bad) {
-			close((int)fd);
+			fx_close((int)fd);
 			fd = bad;
 		}
 	}
@@ -72,7 +73,7 @@ int fx_park_also(struct fx_park *park, int fd)
 
 void fx_park_fini(struct fx_park *park)
 {
-	close(park->epfd);
+	fx_close(park->epfd);
 	for (unsigned i = 0; i < FX_FDREC_CHUNKS; i++)
 		fx_pages_free(park->chunks[i], CHUNK_BYTES);
 	free(park->chunks);
@@ -275,14 +276,13 @@ enum fx_parked fx_park_add(struct fx_park *park, uint32_t index, uint32_t seq)
 /* Waking ----------------------------------------------------------------- */
 
 /*
- * A descriptor whose thread has moved to another queue wakes this one's owner
- * for nothing. If it comes back it is put in the set again, which tells if it
+ * Nobody waits for it here. A descriptor whose thread has moved to another queue
+ * wakes this one's owner for nothing. If it comes back it is put in the set again, which tells if it
  * is ready.
  */
 static void note_stray(struct fx_park *park, struct fx_fdrec *rec, int fd)
 {
-	if (rec->first[FX_IN] || rec->first[FX_OUT] || rec->held ||
-	    ++rec->strays < STRAYS_MOST)
+	if (rec->held || ++rec->strays < STRAYS_MOST)
 		return;
 	sys(SYS_epoll_ctl, park->epfd, EPOLL_CTL_DEL, fd, 0, 0);
 	rec->flags &= ~(FX_FD_SET(FX_IN) | FX_FD_SET(FX_OUT));
@@ -290,29 +290,38 @@ static void note_stray(struct fx_park *park, struct fx_fdrec *rec, int fd)
 	rec->strays = 0;
 }
 
-static void note_edge(struct fx_park *park, const struct epoll_event *ev)
+static inline void note_edge(struct fx_park *park, const struct epoll_event *ev)
 {
 	int fd = (int)(uint32_t)ev->data.u64;
 	struct fx_fdrec *rec = fx_park_record(park, fd, false);
-	uint32_t bits = ev->events;
-	bool over = bits & (EPOLLHUP | EPOLLERR);
+	uint32_t bits = ev->events, flags;
 
 	if (!rec || rec->generation != (uint32_t)(ev->data.u64 >> 32))
 		return;
-	if (over || (bits & EPOLLRDHUP))
-		rec->flags |= FX_FD_HUP;
-	if (bits & EPOLLPRI)
-		rec->flags |= FX_FD_URGENT;
-	if (over || (bits & (EPOLLIN | EPOLLRDHUP | EPOLLPRI))) {
+	flags = rec->flags;
+	if (fx_unlikely(bits & (EPOLLHUP | EPOLLERR | EPOLLRDHUP))) {
+		flags |= FX_FD_HUP;
+		if (bits & (EPOLLHUP | EPOLLERR))
+			bits |= EPOLLOUT;
+		bits |= EPOLLIN;
+	}
+	if (fx_unlikely(bits & EPOLLPRI)) {
+		flags |= FX_FD_URGENT;
+		bits |= EPOLLIN;
+	}
+	if (bits & EPOLLIN) {
 		rec->edges[FX_IN]++;
-		rec->flags |= FX_FD_READY(FX_IN) | FX_FD_EDGE(FX_IN);
+		flags |= FX_FD_READY(FX_IN) | FX_FD_EDGE(FX_IN);
 	}
-	if (over || (bits & EPOLLOUT)) {
+	if (bits & EPOLLOUT) {
 		rec->edges[FX_OUT]++;
-		rec->flags |= FX_FD_READY(FX_OUT) | FX_FD_EDGE(FX_OUT);
+		flags |= FX_FD_READY(FX_OUT) | FX_FD_EDGE(FX_OUT);
 	}
-	activate(park, rec, fd);
-	note_stray(park, rec, fd);
+	rec->flags = flags;
+	if (rec->first[FX_IN] || rec->first[FX_OUT])
+		activate(park, rec, fd);
+	else
+		note_stray(park, rec, fd);
 }
 
 static long epoll_wait_ns(int epfd, struct epoll_event *events, int max,

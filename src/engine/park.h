@@ -27,7 +27,7 @@
 #include "page/set.h"
 
 #define FX_PARK_CHECK_MS 10
-/* See fx_park_later(). */
+/* See fx_park_try(). */
 #define FX_PARK_ENOUGH 8
 #define FX_PARK_TRUST_MS 500
 /* A stamp of the coarse clock may be so much older than it says. */
@@ -51,7 +51,7 @@ struct fx_park {
 	uint32_t active; /* first descriptor + 1 with something to retry */
 	uint32_t oldest[FX_PARK_QUEUES], newest[FX_PARK_QUEUES]; /* index + 1 */
 	uint32_t nr_parked;
-	uint32_t enough; /* others, for fx_park_later() to be right mostly */
+	uint32_t enough; /* others, for FX_TRY_LATER to be right mostly */
 	uint32_t too_few; /* calls for which there were not so many */
 };
 
@@ -77,36 +77,44 @@ void fx_park_fini(struct fx_park *park);
 int fx_park_also(struct fx_park *park, int fd);
 
 /**
+ * struct fx_others - who could go before a call that is to be tried
+ * @nr: so many of the caller's other tasks could run meanwhile
+ * @gathers: it would make several answers in a row
+ * @turn: the call has waited and its turn has come
+ */
+struct fx_others {
+	uint32_t nr;
+	bool gathers, turn;
+};
+
+/**
  * fx_park_try - try a call whose class is FX_CALL_FD
- * @turn: it has waited and its turn has come
+ * @others: all zero if it is to be tried in any case
  * @guard: of the calling thread; NULL: it may block
  * @seq: edges seen so far, and which file; for fx_park_add()
  *
  * Does not even try when calls are waiting on the descriptor already (except
  * in its turn), or when it is known not to be ready.
+ *
+ * FX_TRY_LATER: others should go first, so that this call need not wait. Of a
+ * descriptor that was answered and not read since, the next request is still
+ * on its way. A call that is tried too early costs a system call (or not, if it
+ * is known to have to wait), parking, and a notice of epoll; tried after others
+ * have run, it mostly finds what it wants. How many it takes depends on the
+ * peers: learnt from what the calls found. Then it is called again, without
+ * others.
+ *
+ * FX_TRY_TOGETHER: it is the answer to a request, on a socket. Such calls wake
+ * somebody each. Made in a row, most of them find their peer's processor awake.
  */
 enum fx_try fx_park_try(struct fx_park *park, struct flexsc_entry *call,
-			bool turn, struct fx_guard *guard, uint32_t *seq);
+			struct fx_others others, struct fx_guard *guard,
+			uint32_t *seq);
 
-/**
- * fx_park_later - should others go first, so that this call need not wait?
- *
- * Of a descriptor that was answered and not read since, the next request is
- * still on its way. A call that is tried too early costs a system call (or
- * not, if it is known to have to wait), parking, and a notice of epoll; tried
- * after others have run, it mostly finds what it wants. How many it takes
- * depends on the peers: learnt from what the calls found. Asked once a call.
- */
-bool fx_park_later(struct fx_park *park, const struct flexsc_entry *call,
-		   uint32_t nr_others);
-
-/**
- * fx_park_together - is it the answer to a request, on a socket?
- *
- * Such calls wake somebody each. Made in a row, most of them find their
- * peer's processor awake.
- */
-bool fx_park_together(struct fx_park *park, const struct flexsc_entry *call);
+/* The same in a shorter way, of the most usual numbers. */
+enum fx_try fx_park_quick(struct fx_park *park, struct flexsc_entry *call,
+			  struct fx_others others, struct fx_guard *guard,
+			  uint32_t *seq);
 
 /* It was made, before @nr_others others run: is the next read to wait more? */
 void fx_park_answered(struct fx_park *park, const struct flexsc_entry *call,

@@ -118,28 +118,34 @@ static void poll_abandon(struct fx_engine *engine)
 	free(of(engine));
 }
 
-/* If not, e->verdict says what it needs. */
-static inline __attribute__((always_inline)) bool
-at_once(struct fx_poll *e, struct flexsc_entry *call)
+/* Is it for the owner to make? */
+static bool goes_outside(struct fx_poll *e, const struct flexsc_entry *call)
 {
 	const struct fx_call_desc *desc = fx_engine_desc(&e->base, call->nr);
 
+	/* Those to be guarded may wait for ever, for a peer. */
+	if (!e->base.leaves || fx_cost_slow(&e->cost, call->nr) ||
+	    (desc->flags & FX_CALL_NEWFD && fx_guard_wanted(call->nr)))
+		return false;
+	if (desc->flags & FX_CALL_CLOSES)
+		fx_park_before(&e->park, desc, call);
+	e->base.outside = fx_cost_sample(&e->cost, call->nr) ?
+				  FX_OUTSIDE_TIMED :
+				  FX_OUTSIDE;
+	return true;
+}
+
+/* What waits for no descriptor; if it is not done, as at_once(). */
+static bool at_once_other(struct fx_poll *e, const struct fx_call_desc *desc,
+			  struct flexsc_entry *call)
+{
 	e->verdict = FX_TRY_THREAD;
 	switch ((enum fx_call_class)desc->call_class) {
-	case FX_CALL_FD:
-		e->verdict =
-			fx_park_try(&e->park, call, false, &e->guard, &e->seq);
-		if (e->verdict == FX_TRY_DISK &&
-		    fx_run_storage(&e->cost, &e->park, call, &e->guard))
-			e->verdict = FX_TRY_DONE;
-		if (e->verdict != FX_TRY_DONE)
-			return false;
-		break;
 	case FX_CALL_NEVER:
 		call->ret = fx_call_raw(call);
 		break;
 	case FX_CALL_DISK:
-		if (fx_cost_slow(&e->cost, call->nr))
+		if (goes_outside(e, call) || fx_cost_slow(&e->cost, call->nr))
 			return false;
 		call->ret = fx_run_disk(&e->cost, &e->park, desc, call, true,
 					&e->guard);
@@ -158,24 +164,84 @@ at_once(struct fx_poll *e, struct flexsc_entry *call)
 	return true;
 }
 
+/* It waits for a descriptor, and was tried. */
+static bool at_once_fd(struct fx_poll *e, const struct fx_call_desc *desc,
+		       struct flexsc_entry *call)
+{
+	if (e->verdict == FX_TRY_DISK && !goes_outside(e, call) &&
+	    fx_run_storage(&e->cost, &e->park, call, &e->guard))
+		e->verdict = FX_TRY_DONE;
+	if (e->verdict != FX_TRY_DONE)
+		return false;
+	if (desc->flags & FX_CALL_NEWFD)
+		fx_park_after(&e->park, desc, call, call->ret);
+	return true;
+}
+
+/*
+ * @verdict: FX_TRY_NOT_QUICK, or what that way came to. If it is not done,
+ * e->verdict says what it needs, unless it goes outside.
+ */
+static __attribute__((noinline)) bool at_once(struct fx_poll *e,
+					      struct flexsc_entry *call,
+					      struct fx_others others,
+					      enum fx_try verdict)
+{
+	const struct fx_call_desc *desc = fx_engine_desc(&e->base, call->nr);
+
+	e->base.outside = FX_INSIDE;
+	if (desc->call_class != FX_CALL_FD)
+		return at_once_other(e, desc, call);
+	if (verdict == FX_TRY_NOT_QUICK)
+		verdict = fx_park_try(&e->park, call, others, &e->guard,
+				      &e->seq);
+	e->verdict = verdict;
+	return at_once_fd(e, desc, call);
+}
+
 static bool poll_attempt(struct fx_engine *engine, struct flexsc_entry *call)
 {
+	struct fx_others none = { 0 };
 	struct fx_poll *e = of(engine);
+	enum fx_try verdict =
+		fx_park_quick(&e->park, call, none, &e->guard, &e->seq);
 
 	e->idle_looks = 0;
-	return at_once(e, call);
+	return fx_likely(verdict == FX_TRY_DONE) ||
+	       at_once(e, call, none, verdict);
 }
 
-static bool poll_later(struct fx_engine *engine,
-		       const struct flexsc_entry *call, uint32_t nr_others)
+static enum fx_begun poll_begin(struct fx_engine *engine,
+				struct flexsc_entry *call, uint32_t nr_others,
+				bool gathers)
 {
-	return fx_park_later(&of(engine)->park, call, nr_others);
+	struct fx_others others = { .nr = nr_others, .gathers = gathers };
+	struct fx_poll *e = of(engine);
+	enum fx_try verdict =
+		fx_park_quick(&e->park, call, others, &e->guard, &e->seq);
+
+	e->idle_looks = 0;
+	if (fx_likely(verdict == FX_TRY_DONE))
+		return FX_BEGUN_DONE;
+	if (verdict == FX_TRY_LATER)
+		return FX_BEGUN_LATER;
+	if (at_once(e, call, others, verdict))
+		return FX_BEGUN_DONE;
+	return e->verdict == FX_TRY_LATER    ? FX_BEGUN_LATER :
+	       e->verdict == FX_TRY_TOGETHER ? FX_BEGUN_TOGETHER :
+					       FX_BEGUN_NOT;
 }
 
-static bool poll_together(struct fx_engine *engine,
-			  const struct flexsc_entry *call)
+void fx_poll_made(struct fx_engine *engine, const struct flexsc_entry *call,
+		  uint64_t ns)
 {
-	return fx_park_together(&of(engine)->park, call);
+	const struct fx_call_desc *desc = fx_engine_desc(engine, call->nr);
+	struct fx_poll *e = of(engine);
+
+	if (desc->flags & FX_CALL_NEWFD)
+		fx_park_after(&e->park, desc, call, call->ret);
+	if (ns)
+		fx_cost_note(&e->cost, call->nr, ns);
 }
 
 static void poll_answered(struct fx_engine *engine,
@@ -190,13 +256,12 @@ static unsigned poll_attempt_chain(struct fx_engine *engine,
 	struct fx_poll *e = of(engine);
 	unsigned done = 0;
 
-	e->idle_looks = 0;
 	for (; done < nr; done++) {
 		struct flexsc_entry *call = &calls[done];
 
 		if (fx_chain_dead(call))
 			call->ret = -ECANCELED;
-		else if (!at_once(e, call))
+		else if (!poll_attempt(engine, call))
 			break;
 		/* Most chains have nothing to tell. */
 		for (unsigned i = done + 1; i < nr; i++)
@@ -400,8 +465,8 @@ const struct fx_engine_ops fx_engine_poll = {
 	.free = poll_free,
 	.abandon = poll_abandon,
 	.attempt = poll_attempt,
-	.later = poll_later,
-	.together = poll_together,
+	.made = fx_poll_made,
+	.begin = poll_begin,
 	.answered = poll_answered,
 	.attempt_chain = poll_attempt_chain,
 	.post = poll_post,

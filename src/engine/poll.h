@@ -39,7 +39,9 @@ void fx_poll_fini(struct fx_poll *poll);
 /* In a forked child, in place of fx_poll_fini(). */
 void fx_poll_abandon(struct fx_poll *poll);
 
-/* fx_engine_ops.moving */
+/* fx_engine_ops.made, .moving */
+void fx_poll_made(struct fx_engine *engine, const struct flexsc_entry *call,
+		  uint64_t ns);
 bool fx_poll_moving(struct fx_engine *engine, int fd, int to);
 
 #endif /* FX_ENGINE_POLL_H */

@@ -5,6 +5,7 @@
  */
 #include "engine/run.h"
 
+#include "base/probe.h"
 #include "engine/attempt.h"
 #include "engine/chain.h"
 #include "engine/rest.h"
@@ -132,9 +133,10 @@ static enum step run_fd(struct fx_runner *r, uint32_t index, int64_t *ret)
 	uint32_t seq = 0;
 
 	for (;;) {
-		enum fx_try verdict = fx_park_try(r->park, call,
-						  fx_park_turn(r->park, index),
-						  r->guard, &seq);
+		struct fx_others none = { .turn = fx_park_turn(r->park,
+							       index) };
+		enum fx_try verdict =
+			fx_park_try(r->park, call, none, r->guard, &seq);
 
 		if (verdict == FX_TRY_PARK) {
 			switch (fx_park_add(r->park, index, seq)) {
@@ -207,6 +209,7 @@ static enum step carry_out(struct fx_runner *r, uint32_t index, int64_t *ret)
 		*ret = -ECANCELED;
 		return STEP_OVER;
 	}
+	fx_probe2(start, index, call->nr);
 	switch ((enum fx_call_class)desc->call_class) {
 	case FX_CALL_ABSENT:
 	case FX_CALL_NONE:

@@ -12,6 +12,7 @@
 #include "engine/guard.h"
 #include "engine/park.h"
 #include "engine/pool.h"
+#include "engine/quiet.h"
 #include "page/set.h"
 
 #include <errno.h>
@@ -67,6 +68,16 @@ bool fx_run_storage(struct fx_cost *cost, struct fx_park *park,
 static inline int64_t fx_run_refused(const struct fx_call_desc *desc)
 {
 	return desc->call_class == FX_CALL_NONE ? -EOPNOTSUPP : -ENOSYS;
+}
+
+/* What no other thread can make for the owner, and what nobody can. */
+static inline int64_t fx_run_own(const struct fx_call_desc *desc,
+				 const struct flexsc_entry *call)
+{
+	if (desc->call_class == FX_CALL_NONE ||
+	    desc->call_class == FX_CALL_ABSENT)
+		return fx_run_refused(desc);
+	return fx_call_plain(call); /* the owner's identity */
 }
 
 #endif /* FX_ENGINE_RUN_H */

@@ -13,12 +13,10 @@
 #include <string.h>
 
 const struct fx_engine_ops *const fx_engines[] = {
-	&fx_engine_hybrid,
-	&fx_engine_poll,
-	&fx_engine_uring,
-	&fx_engine_uthread,
-	&fx_engine_sync,
-	NULL,
+	&fx_engine_kmod,   &fx_engine_kcore,
+	&fx_engine_hybrid, &fx_engine_poll,
+	&fx_engine_uring,  &fx_engine_uthread,
+	&fx_engine_sync,   NULL,
 };
 
 void fx_engine_publish(struct fx_engine *engine, uint32_t attempts)
@@ -59,7 +57,7 @@ static int try_engine(const struct fx_engine_ops *ops,
 
 	if (!ops->usable(reason, size))
 		return 1;
-	bad = ops->new(engine, config);
+	bad = ops->new (engine, config);
 	if (!bad || bad == -ENOMEM || bad == -EMFILE || bad == -ENFILE)
 		return bad;
 	snprintf(reason, size, "could not be set up (%s)", strerror(-bad));

@@ -22,6 +22,9 @@ bool fx_splice_locks(const struct flexsc_entry *call);
  * fx_splice_calls - it again, as calls that wait without the lock
  * @call: makes one call by number and six arguments; its result
  *
+ * Both files are kept meanwhile by duplicates of their descriptors, as a call
+ * that waits in the kernel keeps them.
+ *
  * Return: the result of the splice, or the error of a wait that was ended.
  */
 int64_t fx_splice_calls(const uint64_t *args,

@@ -10,6 +10,7 @@
  * connection another process was faster to take, until the next one comes.
  */
 #include "arch/arch.h"
+#include "arch/fd.h"
 #include "base/clock.h"
 #include "engine/attempt.h"
 #include "engine/chain.h"
@@ -107,7 +108,7 @@ static bool start_waiting(struct sync_engine *e, uint32_t index)
 
 	if (!rec)
 		return false;
-	timeout_ms = own_timeout_ms(fd, dir);
+	timeout_ms = fx_is_ready_wait(call->nr) ? 0 : own_timeout_ms(fd, dir);
 	b->fd = (uint32_t)fd;
 	b->queue = timeout_ms != 0;
 	b->stamp = fx_now_ms_coarse() + timeout_ms + FX_PARK_COARSE_MS;
@@ -249,8 +250,8 @@ static enum fx_try try_call(struct sync_engine *e, struct flexsc_entry *call)
 	enum fx_try verdict = FX_TRY_PARK;
 
 	if (fx_is_ready_wait(call->nr)) {
-		call->ret = -ENOSYS;
-		return FX_TRY_DONE;
+		note_epoch(e, call);
+		return others_wait(e, call) ? FX_TRY_PARK : try_fd(call);
 	}
 	switch ((enum fx_call_class)desc->call_class) {
 	case FX_CALL_FD:
@@ -496,7 +497,7 @@ static void sync_free(struct fx_engine *engine)
 	struct sync_engine *e = of(engine);
 
 	if (e->epfd >= 0)
-		close(e->epfd);
+		fx_close(e->epfd);
 	free(e->fds);
 	free(e->polls);
 	free(e);

@@ -32,6 +32,7 @@
  * the call itself, so that a ring survives their change.
  */
 #include "arch/arch.h"
+#include "arch/fd.h"
 #include "engine/attempt.h"
 #include "engine/engines.h"
 #include "engine/poll.h"
@@ -110,7 +111,7 @@ static char disabled_by_sysctl(void)
 		return '0';
 	if (read(fd, &value, 1) != 1)
 		value = '0';
-	close(fd);
+	fx_close(fd);
 	return value;
 }
 
@@ -548,7 +549,7 @@ static void uring_abandon(struct fx_engine *engine)
 	struct uring_engine *e = of(engine);
 
 	/* The mappings are the parent's only: the descriptor is all there is. */
-	close(e->ring.ring_fd);
+	fx_close(e->ring.ring_fd);
 	fx_poll_abandon(&e->poll);
 	free(e);
 }
@@ -684,6 +685,7 @@ const struct fx_engine_ops fx_engine_uring = {
 	.free = uring_free,
 	.abandon = uring_abandon,
 	.attempt = uring_attempt,
+	.made = fx_poll_made,
 	.attempt_chain = uring_attempt_chain,
 	.post = uring_post,
 	.flush = uring_flush,

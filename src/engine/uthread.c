@@ -11,6 +11,7 @@
  * owner looks at its flag after each batch and pays for a wake-up only then.
  */
 #include "arch/arch.h"
+#include "arch/fd.h"
 #include "engine/core.h"
 #include "engine/engines.h"
 
@@ -18,7 +19,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -84,7 +84,7 @@ int fx_uthread_init(struct fx_uthread *e, const struct fx_engine_ops *ops,
 {
 	int bad;
 
-	e->core_eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	e->core_eventfd = fx_eventfd();
 	if (e->core_eventfd < 0)
 		return -EMFILE;
 	bad = fx_poll_init(&e->poll, ops, config, e->core_eventfd);
@@ -100,7 +100,7 @@ int fx_uthread_init(struct fx_uthread *e, const struct fx_engine_ops *ops,
 fini_poll:
 	fx_poll_fini(&e->poll);
 close_eventfd:
-	close(e->core_eventfd);
+	fx_close(e->core_eventfd);
 	return bad;
 }
 
@@ -109,14 +109,14 @@ void fx_uthread_fini(struct fx_uthread *e)
 	if (e->core)
 		fx_core_fini(e);
 	fx_poll_fini(&e->poll);
-	close(e->core_eventfd);
+	fx_close(e->core_eventfd);
 }
 
 void fx_uthread_abandon(struct fx_uthread *e)
 {
 	fx_core_abandon(e);
 	fx_poll_abandon(&e->poll);
-	close(e->core_eventfd);
+	fx_close(e->core_eventfd);
 }
 
 int fx_uthread_start(struct fx_uthread *e)
@@ -188,11 +188,7 @@ static bool uthread_attempt(struct fx_engine *engine, struct flexsc_entry *call)
 {
 	const struct fx_call_desc *desc = fx_engine_desc(engine, call->nr);
 
-	if (desc->call_class == FX_CALL_NONE ||
-	    desc->call_class == FX_CALL_ABSENT)
-		call->ret = fx_run_refused(desc);
-	else
-		call->ret = fx_call_plain(call); /* the owner's identity */
+	call->ret = fx_run_own(desc, call);
 	return true;
 }
 

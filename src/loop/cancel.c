@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Ending calls early: by request, by time-out, by descriptor. */
-#include "loop/loop.h"
+#include "loop/seen.h"
+
+#include "page/trace.h"
 
 #include <errno.h>
+
+/* It was waiting for an entry. */
+static void never_made(struct flexsc_loop *loop, const struct flexsc_event *ev)
+{
+	struct flexsc_entry call = { .nr = ev->nr_ };
+
+	for (unsigned i = 0; i < 6; i++)
+		call.args[i] = ev->args_[i];
+	fx_loop_seen_end(loop, ev, &call, 0,
+			 ev->ret > 0 ? ev->ret : -ECANCELED);
+}
 
 static int cancel(struct flexsc_loop *loop, struct flexsc_event *ev)
 {
@@ -13,9 +26,14 @@ static int cancel(struct flexsc_loop *loop, struct flexsc_event *ev)
 		return -ENOENT;
 	case FX_EVENT_POSTED:
 		engine = loop->owner.engine;
+		fx_probe1(cancel, ev->index_);
+		if (fx_watched())
+			fx_loop_seen_cancel(loop, ev);
 		return engine->ops->cancel(engine, ev->index_);
 	case FX_EVENT_QUEUED:
 		fx_event_list_remove(&loop->queued, ev);
+		if (fx_watched())
+			never_made(loop, ev);
 		fx_loop_ready(loop, ev, ev->ret > 0 ? ev->ret : -ECANCELED);
 		return 0;
 	case FX_EVENT_TIMER:

@@ -4,7 +4,9 @@
  * land in an array; references to earlier results are found by their value
  * and turned into distances, the form in which entries carry them.
  */
-#include "loop/loop.h"
+#include "loop/seen.h"
+
+#include "page/trace.h"
 
 #include "base/clock.h"
 
@@ -153,10 +155,14 @@ static int give_up(struct flexsc_loop *loop, struct fx_collect *c, int bad)
 }
 
 /* Carried out already: the next round calls the handlers. */
-static void chain_done(struct flexsc_loop *loop, struct fx_collect *c)
+static void chain_done(struct flexsc_loop *loop, struct fx_collect *c,
+		       uint64_t begun_ns)
 {
 	for (unsigned i = 0; i < c->nr; i++) {
-		fx_count(loop->owner.counters, calls[c->calls[i].nr]);
+		fx_loop_count_call(loop, c->calls[i].nr);
+		if (fx_watched())
+			fx_loop_seen_end(loop, c->events[i], &c->calls[i],
+					 begun_ns, c->calls[i].ret);
 		if (!c->events[i])
 			continue;
 		loop->waiting++;
@@ -164,7 +170,8 @@ static void chain_done(struct flexsc_loop *loop, struct fx_collect *c)
 	}
 }
 
-static void chain_taken(struct flexsc_loop *loop, struct fx_collect *c)
+static void chain_taken(struct flexsc_loop *loop, struct fx_collect *c,
+			uint64_t begun_ns)
 {
 	uint64_t cookies[FLEXSC_CHAIN_MAX];
 	uint32_t indices[FLEXSC_CHAIN_MAX];
@@ -173,9 +180,11 @@ static void chain_taken(struct flexsc_loop *loop, struct fx_collect *c)
 		cookies[i] = (uint64_t)(uintptr_t)c->events[i];
 	fx_owner_post_chain(&loop->owner, c->calls, cookies, indices, c->nr);
 	for (unsigned i = 0; i < c->nr; i++) {
-		fx_count(loop->owner.counters, calls[c->calls[i].nr]);
+		fx_loop_count_call(loop, c->calls[i].nr);
 		if (c->events[i])
 			fx_event_posted(c->events[i], indices[i]);
+		if (fx_watched())
+			fx_loop_seen_taken(loop, indices[i], begun_ns);
 	}
 	if (loop->mode & FX_LOOP_ARMED) {
 		fx_owner_flush(&loop->owner);
@@ -183,10 +192,21 @@ static void chain_taken(struct flexsc_loop *loop, struct fx_collect *c)
 	}
 }
 
+/* Return: when the last of them was. */
+static uint64_t chain_seen(struct flexsc_loop *loop, struct fx_collect *c)
+{
+	uint64_t begun_ns = 0;
+
+	for (unsigned i = 0; i < c->nr; i++)
+		begun_ns = fx_loop_seen_begin(loop, c->events[i], &c->calls[i]);
+	return begun_ns;
+}
+
 int flexsc_chain_end(void)
 {
 	struct flexsc_loop *loop = fx_loop_current;
 	struct fx_collect *c;
+	uint64_t begun_ns;
 
 	if (!loop || !(loop->mode & FX_LOOP_COLLECTING))
 		return -EINVAL;
@@ -198,14 +218,15 @@ int flexsc_chain_end(void)
 		return give_up(loop, c, c->bad);
 	if (c->nr == 0)
 		return 0;
+	begun_ns = fx_watched() ? chain_seen(loop, c) : 0;
 	switch (fx_owner_attempt_chain(&loop->owner, c->calls, c->nr)) {
 	case FX_POST_FULL:
 		return give_up(loop, c, -EAGAIN);
 	case FX_POST_DONE:
-		chain_done(loop, c);
+		chain_done(loop, c, begun_ns);
 		break;
 	case FX_POST_TAKEN:
-		chain_taken(loop, c);
+		chain_taken(loop, c, begun_ns);
 		break;
 	}
 	return 0;

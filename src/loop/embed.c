@@ -7,6 +7,7 @@
  */
 #include "loop/loop.h"
 
+#include "arch/fd.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -77,7 +78,7 @@ int flexsc_loop_fd(struct flexsc_loop *loop)
 		return -ENOMEM;
 	if (loop->outer_fd >= 0)
 		return loop->outer_fd;
-	loop->nudge_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	loop->nudge_fd = fx_eventfd();
 	loop->timer_fd =
 		timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	loop->outer_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -85,7 +86,7 @@ int flexsc_loop_fd(struct flexsc_loop *loop)
 	    add(loop->outer_fd, engine->ops->fd(engine)) ||
 	    add(loop->outer_fd, loop->nudge_fd) ||
 	    add(loop->outer_fd, loop->timer_fd)) {
-		bad = -errno;
+		bad = loop->nudge_fd < 0 ? loop->nudge_fd : -errno;
 		fx_loop_embed_fini(loop);
 		errno = saved;
 		return bad;
@@ -102,7 +103,7 @@ void fx_loop_embed_fini(struct flexsc_loop *loop)
 
 	for (unsigned i = 0; i < FX_ARRAY_SIZE(fds); i++) {
 		if (*fds[i] >= 0)
-			close(*fds[i]);
+			fx_close(*fds[i]);
 		*fds[i] = -1;
 	}
 	loop->mode &= ~(unsigned)FX_LOOP_ARMED;

@@ -7,6 +7,8 @@
  */
 #include "loop/loop.h"
 
+#include "page/trace.h"
+
 #include <errno.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -78,6 +80,7 @@ static void after_fork_in_child(void)
 	int saved = errno;
 
 	fx_barrier_after_fork();
+	fx_trace_after_fork();
 	for (struct flexsc_loop *loop = loops; loop; loop = loop->next)
 		if (pthread_equal(loop->thread, pthread_self()))
 			rebuild(loop);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Making, choosing, draining and freeing loops. */
-#include "loop/loop.h"
+#include "loop/seen.h"
 
 #include "base/clock.h"
 
@@ -93,6 +93,7 @@ int flexsc_loop_free(struct flexsc_loop *loop)
 	if (fx_loop_current == loop)
 		fx_loop_current = NULL;
 	fx_loop_embed_fini(loop);
+	fx_loop_seen_fini(loop);
 	if (!(loop->mode & FX_LOOP_BROKEN))
 		fx_owner_fini(&loop->owner);
 	fx_timers_fini(&loop->timers);
@@ -167,4 +168,9 @@ int flexsc_fini(void)
 const char *flexsc_version(void)
 {
 	return FLEXSC_VERSION;
+}
+
+const char *flexsc_call_name(unsigned int nr)
+{
+	return fx_owner_desc(nr)->name;
 }

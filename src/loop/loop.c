@@ -6,16 +6,17 @@
  * may be in that batch, which is bounded, so nothing starves. The kernel is asked only when
  * a round found nothing to do, or after some that did.
  */
-#include "loop/loop.h"
+#include "loop/seen.h"
 
 #include "base/clock.h"
+#include "page/trace.h"
 
 #include <errno.h>
 
 #define BATCH 256
 #define BUSY_ROUNDS 4 /* without asking the kernel */
 
-static void deliver(struct flexsc_loop *loop, struct flexsc_event *ev)
+static inline void deliver(struct flexsc_loop *loop, struct flexsc_event *ev)
 {
 	if (fx_unlikely(ev->state_ & FX_EVENT_TIMED_OUT) &&
 	    ev->ret == -ECANCELED)
@@ -61,6 +62,8 @@ static unsigned run_reaped(struct flexsc_loop *loop)
 		if (!ev)
 			continue;
 		ev->ret = done.ret;
+		if (fx_watched())
+			fx_loop_seen_reaped(loop, ev, done.ret);
 		deliver(loop, ev);
 	}
 	if (!nr)

@@ -51,6 +51,8 @@ struct fx_collect {
 	struct flexsc_event *events[FLEXSC_CHAIN_MAX];
 };
 
+struct fx_loop_began;
+
 struct flexsc_loop {
 	struct fx_owner owner; /* O */
 	struct fx_event_list ready; /* O */
@@ -61,6 +63,8 @@ struct flexsc_loop {
 	unsigned mode; /* O: enum fx_loop_mode */
 	int outer_fd, timer_fd, nudge_fd; /* O: embedding, or -1 */
 	struct fx_collect collect; /* O */
+	struct fx_loop_began *began; /* O: by entry; see loop/seen.h */
+	size_t began_size; /* O */
 	struct flexsc_event *sent; /* A: stack from other threads */
 	uint32_t interrupted; /* A: an interrupt is on its way */
 	uint32_t stop; /* A */
@@ -118,10 +122,20 @@ static inline size_t fx_loop_outstanding(const struct flexsc_loop *loop)
 	return fx_set_claimed(&loop->owner.set) + loop->waiting;
 }
 
+/* Waits for readiness are no system calls. */
+static inline void fx_loop_count_call(struct flexsc_loop *loop, unsigned nr)
+{
+	if (fx_likely(nr < FX_NR_CALLS))
+		fx_count(loop->owner.counters, calls[nr]);
+}
+
 /* loop/post.c */
 /* flexsc_post() of a call with four arguments at most (call-wrappers.c). */
 int fx_post_short(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
 		  long a2, long a3);
+/* The same for more. */
+int fx_post_long(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
+		 long a2, long a3, long a4, long a5);
 /* The result is known: the next round calls the handler. */
 void fx_loop_ready(struct flexsc_loop *loop, struct flexsc_event *ev,
 		   int64_t ret);

@@ -4,12 +4,14 @@
  * at once, or to the queue of those that wait for an entry. Handlers are
  * never called from here.
  */
-#include "loop/loop.h"
+#include "loop/seen.h"
 
 #include "base/clock.h"
 #include "engine/attempt.h"
+#include "page/trace.h"
 
 #include <errno.h>
+#include <poll.h>
 
 void fx_loop_ready(struct flexsc_loop *loop, struct flexsc_event *ev,
 		   int64_t ret)
@@ -81,11 +83,16 @@ static int post_unwanted(struct flexsc_entry *call)
 static int post(struct flexsc_loop *loop, struct flexsc_event *ev,
 		struct flexsc_entry *call)
 {
+	uint64_t begun_ns =
+		fx_watched() ? fx_loop_seen_begin(loop, ev, call) : 0;
 	uint32_t index;
+	int bad;
 
 	switch (fx_owner_post(&loop->owner, call, (uint64_t)(uintptr_t)ev,
 			      &index)) {
 	case FX_POST_DONE:
+		if (fx_watched())
+			fx_loop_seen_end(loop, ev, call, begun_ns, call->ret);
 		if (ev) {
 			loop->waiting++;
 			fx_loop_ready(loop, ev, call->ret);
@@ -94,6 +101,8 @@ static int post(struct flexsc_loop *loop, struct flexsc_event *ev,
 	case FX_POST_TAKEN:
 		if (ev)
 			fx_event_posted(ev, index);
+		if (fx_watched())
+			fx_loop_seen_taken(loop, index, begun_ns);
 		/* The outer loop sleeps: nobody else would start it. */
 		if (fx_unlikely(loop->mode & FX_LOOP_ARMED)) {
 			fx_owner_flush(&loop->owner);
@@ -103,16 +112,21 @@ static int post(struct flexsc_loop *loop, struct flexsc_event *ev,
 	case FX_POST_FULL:
 		break;
 	}
-	if (!ev)
-		return post_unwanted(call);
+	if (!ev) {
+		bad = post_unwanted(call);
+		if (fx_watched())
+			fx_loop_seen_end(loop, ev, call, begun_ns,
+					 bad ? bad : call->ret);
+		return bad;
+	}
 	loop->waiting++;
 	queue(loop, ev, call);
 	return 0;
 }
 
-/* What flexsc_post() does not do itself. */
-static int __attribute__((noinline))
-post_in_full(struct flexsc_event *ev, unsigned int nr, const __u64 *args)
+/* The usual postings have been sorted out. */
+static int post_in_full(struct flexsc_event *ev, unsigned int nr,
+			const __u64 *args)
 {
 	struct flexsc_loop *loop = fx_loop_current;
 	struct flexsc_entry call;
@@ -137,11 +151,29 @@ post_in_full(struct flexsc_event *ev, unsigned int nr, const __u64 *args)
 		if (bad)
 			return bad;
 	}
-	fx_count(loop->owner.counters, calls[nr]);
+	fx_loop_count_call(loop, nr);
 	bad = post(loop, ev, &call);
 	if (fx_unlikely(bad) && ev && ev->timer_)
 		fx_timers_remove(&loop->timers, ev);
 	return bad;
+}
+
+/*
+ * What is not usual. It has the arguments as the caller has them, so that
+ * passing them on costs the usual case nothing.
+ */
+static __attribute__((noinline)) int
+post_unusual(struct flexsc_event *ev, unsigned int nr, __u64 a0, __u64 a1,
+	     __u64 a2, __u64 a3, __u64 a4, __u64 a5)
+{
+	const __u64 args[6] = { a0, a1, a2, a3, a4, a5 };
+	struct flexsc_loop *loop = fx_loop_current;
+
+	if (nr >= FX_NR_CALLS)
+		nr = FX_NR_CALLS - 1; /* does not exist either */
+	if (loop && loop->mode & FX_LOOP_COLLECTING)
+		return fx_loop_collect(loop, ev, nr, args);
+	return post_in_full(ev, nr, args);
 }
 
 /*
@@ -151,54 +183,85 @@ post_in_full(struct flexsc_event *ev, unsigned int nr, const __u64 *args)
  */
 static inline __attribute__((always_inline)) int
 post_straight(struct flexsc_event *ev, unsigned int nr, __u64 a0, __u64 a1,
-	      __u64 a2, __u64 a3, __u64 a4, __u64 a5)
+	      __u64 a2, __u64 a3, __u64 a4, __u64 a5, bool long_too)
 {
 	struct flexsc_loop *loop = fx_loop_current;
+	const union fx_head *head;
 	uint32_t index;
 
 	if (fx_unlikely(!loop || loop->mode & ~(unsigned)FX_LOOP_RUNNING ||
-			!fx_owner_can_publish(&loop->owner, nr)) ||
-	    (ev && fx_unlikely(ev->state_ || ev->timeout_ns))) {
-		const __u64 args[6] = { a0, a1, a2, a3, a4, a5 };
-
-		if (nr >= FX_NR_CALLS)
-			nr = FX_NR_CALLS - 1; /* does not exist either */
-		if (loop && loop->mode & FX_LOOP_COLLECTING)
-			return fx_loop_collect(loop, ev, nr, args);
-		return post_in_full(ev, nr, args);
-	}
-	index = fx_owner_publish(&loop->owner, nr, a0, a1, a2, a3, a4, a5,
-				 (uint64_t)(uintptr_t)ev);
+			!ev || ev->state_ || ev->timeout_ns ||
+			nr >= FX_NR_CALLS || !loop->owner.set.nr_free ||
+			fx_watched()))
+		return post_unusual(ev, nr, a0, a1, a2, a3, a4, a5);
+	head = fx_owner_head(&loop->owner, nr);
+	if (fx_unlikely(!fx_load_relaxed(&head->word)))
+		return post_unusual(ev, nr, a0, a1, a2, a3, a4, a5);
+	if (!long_too && fx_unlikely(head->nr_args > 4))
+		return fx_post_long(ev, nr, (long)a0, (long)a1, (long)a2,
+				    (long)a3, (long)a4, (long)a5);
+	/* First: the number is not needed any more then. */
+	fx_probe3(post, nr, ev, a0);
 	fx_count(loop->owner.counters, calls[nr]);
-	if (ev) {
-		ev->loop_ = loop;
-		fx_event_posted(ev, index);
-	}
-	return 0;
+	index = fx_owner_fill(&loop->owner, head, a0, a1, a2, a3,
+			      long_too ? a4 : 0, long_too ? a5 : 0,
+			      (uint64_t)(uintptr_t)ev);
+	ev->loop_ = loop;
+	fx_event_posted(ev, index);
+	return fx_set_publish_last(&loop->owner.set, index);
+}
+
+__attribute__((noinline)) int fx_post_long(struct flexsc_event *ev,
+					   unsigned int nr, long a0, long a1,
+					   long a2, long a3, long a4, long a5)
+{
+	return post_straight(ev, nr, (__u64)a0, (__u64)a1, (__u64)a2, (__u64)a3,
+			     (__u64)a4, (__u64)a5, true);
 }
 
 int fx_post_short(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
 		  long a2, long a3)
 {
 	return post_straight(ev, nr, (__u64)a0, (__u64)a1, (__u64)a2, (__u64)a3,
-			     0, 0);
-}
-
-static __attribute__((noinline)) int post_long(struct flexsc_event *ev,
-					       unsigned int nr, long a0,
-					       long a1, long a2, long a3,
-					       long a4, long a5)
-{
-	return post_straight(ev, nr, (__u64)a0, (__u64)a1, (__u64)a2, (__u64)a3,
-			     (__u64)a4, (__u64)a5);
+			     0, 0, false);
 }
 
 int flexsc_post(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
 		long a2, long a3, long a4, long a5)
 {
-	return fx_owner_desc(nr)->nr_args <= 4 ?
-		       fx_post_short(ev, nr, a0, a1, a2, a3) :
-		       post_long(ev, nr, a0, a1, a2, a3, a4, a5);
+	return post_straight(ev, nr, (__u64)a0, (__u64)a1, (__u64)a2, (__u64)a3,
+			     (__u64)a4, (__u64)a5, false);
+}
+
+int flexsc_ready(struct flexsc_event *ev, int fd, unsigned int events)
+{
+	const unsigned int out = POLLOUT | POLLWRNORM | POLLWRBAND;
+	const __u64 args[6] = { (__u64)fd, events };
+	struct flexsc_loop *loop = fx_loop_current;
+	unsigned int nr = events & out ? FX_READY_OUT : FX_READY_IN;
+
+	if (!(events & 0xffff) || events >> 17 ||
+	    (events & out && events & 0xffff & ~out))
+		return -EINVAL;
+	if (loop && loop->mode & FX_LOOP_COLLECTING)
+		return fx_loop_collect(loop, ev, nr, args);
+	return post_in_full(ev, nr, args);
+}
+
+int flexsc_take(struct flexsc_event *ev)
+{
+	struct flexsc_loop *loop = ev->loop_;
+
+	/* What a round has in its hands gets its handler called. */
+	if (FX_EVENT_STATE(ev) != FX_EVENT_READY ||
+	    !fx_event_list_remove(&loop->ready, ev))
+		return 0;
+	loop->waiting--;
+	if (ev->timer_)
+		fx_timers_remove(&loop->timers, ev);
+	ev->state_ = FX_EVENT_IDLE;
+	fx_count(loop->owner.counters, completed);
+	return 1;
 }
 
 void fx_loop_unqueue(struct flexsc_loop *loop)
@@ -223,6 +286,8 @@ void fx_loop_unqueue(struct flexsc_loop *loop)
 		switch (fx_owner_post(&loop->owner, &call,
 				      (uint64_t)(uintptr_t)ev, &index)) {
 		case FX_POST_DONE:
+			if (fx_watched())
+				fx_loop_seen_end(loop, ev, &call, 0, call.ret);
 			fx_loop_ready(loop, ev, call.ret);
 			break;
 		case FX_POST_TAKEN:

@@ -3,20 +3,14 @@
 #ifndef FX_PAGE_COUNTERS_H
 #define FX_PAGE_COUNTERS_H
 
+#include "base/atomic.h"
 #include "base/types.h"
 
 #include <flexsc/counters.h>
 
-/*
- * One writer a field, so a load and a store are enough; relaxed atomics keep
- * the observer's view whole and compile to a plain addition.
- */
+/* One writer a field. */
 #define fx_count(counters, field) fx_count_add(counters, field, 1)
-#define fx_count_add(counters, field, n)                                     \
-	__atomic_store_n(&(counters)->field,                                 \
-			 __atomic_load_n(&(counters)->field,                 \
-					 __ATOMIC_RELAXED) + (n),            \
-			 __ATOMIC_RELAXED)
+#define fx_count_add(counters, field, n) fx_add_own(&(counters)->field, n)
 
 /* Return: the mapping, or NULL. Private memory where memfd is refused. */
 struct flexsc_counters *fx_counters_new(void);

@@ -6,9 +6,11 @@
  */
 #include "page/set.h"
 
+#include "arch/arch.h"
+#include "arch/fd.h"
+
 #include <errno.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -50,14 +52,24 @@ static void header_init(struct flexsc_set *shared, uint32_t max_entries)
 	shared->version = FLEXSC_ABI_VERSION;
 	shared->max_entries = max_entries;
 	shared->sq_offset = FLEXSC_PAGE_SIZE;
-	shared->cq_offset = shared->sq_offset +
-			    page_align(slots * sizeof(uint32_t));
+	shared->cq_offset =
+		shared->sq_offset + page_align(slots * sizeof(uint32_t));
 	shared->entries_offset =
-		shared->cq_offset +
-		page_align(slots * sizeof(uint64_t));
+		shared->cq_offset + page_align(slots * sizeof(uint64_t));
 	memset(shared->sq_start, 0xff, sizeof(shared->sq_start));
 	memset(shared->cq_start, 0xff, sizeof(shared->cq_start));
 	shared->sq_start[0] = shared->cq_start[0] = 0;
+}
+
+static void find_parts(struct fx_set *set)
+{
+	char *base = (char *)set->shared;
+
+	set->sq = (uint32_t *)(base + set->shared->sq_offset);
+	set->cq = (uint64_t *)(base + set->shared->cq_offset);
+	set->entries =
+		(struct flexsc_entry *)(base + set->shared->entries_offset);
+	set->max_entries = set->shared->max_entries;
 }
 
 int fx_set_init(struct fx_set *set, uint32_t max_entries)
@@ -73,11 +85,11 @@ int fx_set_init(struct fx_set *set, uint32_t max_entries)
 		limit *= 2;
 	memset(set, 0, sizeof(*set));
 	header_init(&layout, limit);
-	set->map_size = layout.entries_offset +
-			(size_t)limit * FLEXSC_ENTRY_SIZE;
+	set->map_size =
+		layout.entries_offset + (size_t)limit * FLEXSC_ENTRY_SIZE;
 	set->beside_size = page_align(limit * sizeof(struct fx_beside));
-	set->slots_size = page_align(
-		limit * (sizeof(struct fx_slot) + sizeof(uint32_t)));
+	set->slots_size =
+		page_align(limit * (sizeof(struct fx_slot) + sizeof(uint32_t)));
 
 	base = map(set->map_size, false);
 	if (!base)
@@ -88,16 +100,13 @@ int fx_set_init(struct fx_set *set, uint32_t max_entries)
 	set->slots = map(set->slots_size, true);
 	if (!set->slots)
 		goto unmap_beside;
-	set->owner_eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	set->owner_eventfd = fx_eventfd();
 	if (set->owner_eventfd < 0)
 		goto unmap_slots;
 
 	set->shared = (struct flexsc_set *)base;
 	memcpy(set->shared, &layout, sizeof(layout));
-	set->sq = (uint32_t *)(base + layout.sq_offset);
-	set->cq = (uint64_t *)(base + layout.cq_offset);
-	set->entries = (struct flexsc_entry *)(base + layout.entries_offset);
-	set->max_entries = limit;
+	find_parts(set);
 	set->free = (uint32_t *)(set->slots + limit);
 	fx_ring_cursor_init(&set->sq_tail);
 	fx_ring_cursor_init(&set->cq_head);
@@ -113,9 +122,35 @@ unmap:
 	return bad;
 }
 
+int fx_set_adopt(struct fx_set *set, int fd, size_t map_size)
+{
+	int saved = errno, bad = -EOVERFLOW;
+
+	if (map_size > set->map_size)
+		return bad;
+	if (mmap(set->shared, map_size, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+		bad = -errno;
+		/* It may have left a hole. */
+		if (mmap(set->shared, map_size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+				 MAP_FIXED,
+			 -1, 0) == MAP_FAILED)
+			fx_bug(__FILE__, __LINE__, "the set's memory is gone");
+		madvise(set->shared, map_size, MADV_DONTFORK);
+		header_init(set->shared, set->max_entries);
+		errno = saved;
+		return bad;
+	}
+	find_parts(set);
+	fx_close(set->owner_eventfd);
+	set->owner_eventfd = fd;
+	return 0;
+}
+
 void fx_set_fini(struct fx_set *set)
 {
-	close(set->owner_eventfd);
+	fx_close(set->owner_eventfd);
 	munmap(set->slots, set->slots_size);
 	munmap(set->beside, set->beside_size);
 	munmap(set->shared, set->map_size);
@@ -126,20 +161,16 @@ void fx_set_abandon(struct fx_set *set)
 	/* DONTFORK: where the set was there may be something else by now. */
 	munmap(set->slots, set->slots_size);
 	munmap(set->beside, set->beside_size);
-	close(set->owner_eventfd);
+	fx_close(set->owner_eventfd);
 }
 
 void fx_set_wake_owner(struct fx_set *set)
 {
 	static const uint64_t one = 1;
 
-	if (fx_exchange(&set->shared->owner_sleeping, 0u)) {
-		int saved = errno;
-		ssize_t n = write(set->owner_eventfd, &one, sizeof(one));
-
-		(void)n;
-		errno = saved;
-	}
+	if (fx_exchange(&set->shared->owner_sleeping, 0u))
+		fx_arch_syscall(SYS_write, set->owner_eventfd, (long)&one,
+				sizeof(one), 0, 0, 0);
 }
 
 void fx_set_owner_awake(struct fx_set *set)

@@ -39,6 +39,37 @@ bool fx_set_grow(struct fx_set *set)
 	return true;
 }
 
+int fx_set_next_lap(struct fx_set *set)
+{
+	fx_ring_seek(&set->sq_tail, set->shared->sq_start,
+		     set->sq_tail.end_position);
+	return 0;
+}
+
+bool fx_set_reap_unusual(struct fx_set *set, struct fx_done *done)
+{
+	*done = (struct fx_done){ 0 };
+	while (fx_set_has_completion(set)) {
+		uint64_t word = fx_load_relaxed(&set->cq[set->cq_head.next]);
+		uint32_t index = (uint32_t)word & FLEXSC_SLOT_INDEX;
+		struct fx_slot *mine = &set->slots[index];
+
+		fx_ring_advance(&set->cq_head, set->shared->cq_start);
+		done->cookie = mine->cookie;
+		done->ret = (int32_t)(word >> 32);
+		if (done->ret == FLEXSC_SLOT_WIDE)
+			done->ret = fx_load_relaxed(&set->entries[index].ret);
+		/* Which record comes last does not matter. */
+		if (mine->notices)
+			mine->notices--;
+		else
+			fx_set_recycle(set, index);
+		if (!(word & FLEXSC_SLOT_NOTICE))
+			return true;
+	}
+	return false;
+}
+
 void fx_set_publish_chain(struct fx_set *set, const uint32_t *indices,
 			  unsigned nr)
 {

@@ -102,6 +102,18 @@ struct fx_worker_view {
 int fx_set_init(struct fx_set *set, uint32_t max_entries);
 void fx_set_fini(struct fx_set *set);
 
+/**
+ * fx_set_adopt - let a file's memory take the place of a set's own
+ * @set:      fresh: nothing was claimed
+ * @fd:       maps a page set, with a header, from offset 0
+ * @map_size: no more than the set's own
+ *
+ * The file wakes the owner when it is written to: it takes the place of the
+ * eventfd, too, and is the set's to close.
+ * Return: 0, or -errno: the set is as it was.
+ */
+int fx_set_adopt(struct fx_set *set, int fd, size_t map_size);
+
 /* In a forked child: give up what the parent's set left behind here. */
 void fx_set_abandon(struct fx_set *set);
 
@@ -173,7 +185,7 @@ fx_set_fill(struct fx_set *set, uint32_t index, const union fx_head *head,
 	/* Loaded anew for each use: registers are scarce here. */
 	const volatile union fx_head *h = head;
 
-	if (h->nr_args & 7) {
+	if (h->nr_args) {
 		fx_store_relaxed(&entry->args[0], a0);
 		fx_store_relaxed(&entry->args[1], a1);
 		if (h->nr_args & 6) {
@@ -202,12 +214,26 @@ fx_set_fill(struct fx_set *set, uint32_t index, const union fx_head *head,
 void fx_set_publish_chain(struct fx_set *set, const uint32_t *indices,
 			  unsigned nr);
 
+/* The submission ring's owner is at the end of what its cursor knows; 0. */
+int fx_set_next_lap(struct fx_set *set);
+
 static inline void fx_set_publish(struct fx_set *set, uint32_t value)
 {
 	struct fx_ring_cursor *tail = &set->sq_tail;
 
 	fx_store_release(&set->sq[tail->next], tail->tag | value);
 	fx_ring_advance(tail, set->shared->sq_start);
+}
+
+/* The same; 0. For the last thing that a function does: it keeps nothing. */
+static inline int fx_set_publish_last(struct fx_set *set, uint32_t value)
+{
+	struct fx_ring_cursor *tail = &set->sq_tail;
+	uint32_t next = tail->next;
+
+	fx_store_release(&set->sq[next], tail->tag | value);
+	tail->next = ++next;
+	return fx_unlikely(next == tail->end) ? fx_set_next_lap(set) : 0;
 }
 
 /**
@@ -333,6 +359,9 @@ static inline bool fx_set_has_completion(struct fx_set *set)
 		FX_RING_TAG_MASK) == head->tag;
 }
 
+/* fx_set_reap() where there is a record, and notices are in play. */
+bool fx_set_reap_unusual(struct fx_set *set, struct fx_done *done);
+
 /**
  * fx_set_reap - take one completion
  *
@@ -341,29 +370,37 @@ static inline bool fx_set_has_completion(struct fx_set *set)
  */
 static inline bool fx_set_reap(struct fx_set *set, struct fx_done *done)
 {
-	while (fx_set_has_completion(set)) {
-		const uint64_t *slot = &set->cq[set->cq_head.next];
-		uint64_t word = fx_load_relaxed(slot);
-		uint32_t index = (uint32_t)word & FLEXSC_SLOT_INDEX;
-		struct fx_slot *mine = &set->slots[index];
-		bool notice = word & FLEXSC_SLOT_NOTICE;
+	struct fx_ring_cursor *head = &set->cq_head;
+	const uint64_t *slot = &set->cq[head->next];
+	uint64_t word = fx_load_acquire(slot);
+	uint32_t index = (uint32_t)word ^ head->tag;
+	struct fx_done result;
+	struct fx_slot *mine;
+	bool found;
 
-		/* Written on another core: ask for a line two ahead. */
-		fx_prefetch(slot + 2 * FX_CACHE_LINE / sizeof(*slot));
-		fx_ring_advance(&set->cq_head, set->shared->cq_start);
-		done->cookie = mine->cookie;
-		done->ret = (int32_t)(word >> 32);
-		if (fx_unlikely(done->ret == FLEXSC_SLOT_WIDE))
-			done->ret = fx_load_relaxed(&set->entries[index].ret);
-		/* Which record comes last does not matter. */
-		if (fx_unlikely(mine->notices))
-			mine->notices--;
-		else
-			fx_set_recycle(set, index);
-		if (fx_likely(!notice))
-			return true;
+	/* Another lap's slot, or one with a notice. */
+	if (fx_unlikely(index > FLEXSC_SLOT_INDEX)) {
+		if (index > (FLEXSC_SLOT_INDEX | FLEXSC_SLOT_NOTICE))
+			return false;
+		goto unusual;
 	}
-	return false;
+	mine = &set->slots[index];
+	if (fx_unlikely(mine->notices))
+		goto unusual;
+	/* Written on another core: ask for a line two ahead. */
+	fx_prefetch(slot + 2 * FX_CACHE_LINE / sizeof(*slot));
+	fx_ring_advance(head, set->shared->cq_start);
+	done->cookie = mine->cookie;
+	done->ret = (int32_t)(word >> 32);
+	if (fx_unlikely(done->ret == FLEXSC_SLOT_WIDE))
+		done->ret = fx_load_relaxed(&set->entries[index].ret);
+	*mine = (struct fx_slot){ 0 };
+	set->free[set->nr_free++] = index;
+	return true;
+unusual:
+	found = fx_set_reap_unusual(set, &result);
+	*done = result; /* which leaves the usual one in registers */
+	return found;
 }
 
 /**

@@ -87,9 +87,15 @@ FX_NAME int clock_gettime(clockid_t clock, struct timespec *ts)
 FX_NAME int pthread_getcpuclockid(pthread_t thread, clockid_t *clock)
 {
 	struct fx_thread *t;
-	int bad = NEXT(pthread_getcpuclockid)(thread, clock);
+	int bad;
 
-	if (bad || !fx_load_relaxed(&fx_threads_running))
+	if (!fx_load_relaxed(&fx_threads_running))
+		return NEXT(pthread_getcpuclockid)(thread, clock);
+	/* The clock is to end with the thread. */
+	if (fx_thread_wear(thread))
+		return ESRCH;
+	bad = NEXT(pthread_getcpuclockid)(thread, clock);
+	if (bad)
 		return bad;
 	fx_task_count_cpu();
 	/* It may not have run yet, to find out for itself. */

@@ -46,7 +46,10 @@ static void stay_there(pthread_t thread)
 
 static bool is_me(pid_t pid)
 {
-	return pid == 0 || pid == gettid();
+	const struct fx_thread *me = fx_thread_self();
+
+	/* The C library's gettid() would tell of the carrier. */
+	return pid == 0 || pid == (me ? me->tid : gettid());
 }
 
 #define HOME_FIRST(result, name, params, args, stay) \
@@ -240,17 +243,8 @@ FX_NAME int prctl(int option, ...)
 	for (unsigned i = 0; i < 4; i++)
 		a[i] = va_arg(list, unsigned long);
 	va_end(list);
-	if (me && option == PR_SET_NAME) {
-		char name[16] = "";
-
-		__builtin_strncpy(name, (const char *)a[0], sizeof(name) - 1);
-		errno = pthread_setname_np(me->self, name);
-		return errno ? -1 : 0;
-	}
-	if (me && option == PR_GET_NAME) {
-		errno = pthread_getname_np(me->self, (char *)a[0], 16);
-		return errno ? -1 : 0;
-	}
+	if (option == PR_SET_SECCOMP)
+		fx_trace_filtered();
 	if (me && !is_of_process(option))
 		at_home(changes_thread(option));
 	return NEXT(prctl)(option, a[0], a[1], a[2], a[3]);

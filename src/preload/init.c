@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What happens when the library is loaded, and in children. */
+#include "page/trace.h"
 #include "threads/start.h"
 #include "threads/stats.h"
 
@@ -54,6 +55,9 @@ static __attribute__((constructor)) void init(void)
 		return;
 	}
 	pthread_atfork(NULL, NULL, fx_threads_after_fork);
+	/* An observer has started this program. */
+	if (secure_getenv("FLEXSC_TRACE"))
+		fx_trace_start();
 }
 
 static __attribute__((destructor)) void fini(void)

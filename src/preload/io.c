@@ -155,10 +155,35 @@ FX_NAME int msync(void *address, size_t size, int flags)
 		(long)size, flags);
 }
 
+/*
+ * What can be sent without waiting is (fx_sendfile_whole); else it is made at
+ * home, where the kernel keeps both files, whatever becomes of their numbers.
+ */
+static ssize_t send_file(int out, int in, off64_t *at, size_t count)
+{
+	static const struct fx_deadline past = { 1, FX_CLOCK_MONOTONIC };
+	struct fx_thread *me = fx_thread_lent();
+	int64_t done = FX_IO_PLAIN;
+	ssize_t more;
+
+	if (me)
+		done = fx_io(me, SYS_sendfile, FX_IO_NO_CANCEL, &past,
+			     (const long[6]){ out, in, (long)at, (long)count });
+	if (done == FX_IO_PLAIN || done == -ETIMEDOUT)
+		done = 0;
+	else if (done < 0 || (size_t)done == count)
+		return fx_result(done);
+	me = fx_thread_away();
+	if (me)
+		fx_thread_home(me, FX_HOME_CALL);
+	more = NEXT(sendfile64)(out, in, at, count - (size_t)done);
+	return more < 0 && done ? done : done + more;
+}
+
 FX_NAME ssize_t sendfile64(int out, int in, off64_t *at, size_t count)
 {
-	FX_CALL(NEXT(sendfile64)(out, in, at, count), SYS_sendfile, out, in,
-		(long)at, (long)count);
+	return FX_SEEN(send_file(out, in, at, count), SYS_sendfile, out, in,
+		       (long)at, (long)count);
 }
 
 FX_NAME ssize_t sendfile(int out, int in, off_t *at, size_t count)
@@ -192,7 +217,7 @@ FX_NAME ssize_t copy_file_range(int in, off64_t *in_at, int out,
 		(long)count, flags);
 }
 
-FX_NAME int flock(int fd, int operation)
+static int lock_file(int fd, int operation)
 {
 	struct fx_thread *me = fx_thread_away();
 
@@ -202,6 +227,11 @@ FX_NAME int flock(int fd, int operation)
 		fx_thread_home(me, FX_HOME_CALL);
 	}
 	return NEXT(flock)(fd, operation);
+}
+
+FX_NAME int flock(int fd, int operation)
+{
+	return FX_SEEN(lock_file(fd, operation), SYS_flock, fd, operation);
 }
 
 FX_NAME int dup2(int from, int to)
@@ -221,7 +251,8 @@ FX_NAME int close_range(unsigned first, unsigned last, int flags)
 	if (me && flags & CLOSE_RANGE_UNSHARE) {
 		me->worn = true;
 		fx_thread_stay(me, FX_HOME_IDENTITY);
-		return NEXT(close_range)(first, last, flags);
+		return FX_SEEN(NEXT(close_range)(first, last, flags),
+			       SYS_close_range, first, last, flags);
 	}
 	FX_CLOSE(NEXT(close_range)(first, last, flags), SYS_close_range, first,
 		 last, flags);

@@ -9,6 +9,7 @@
 #include <mqueue.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
+#include <sys/syscall.h>
 
 FX_NEXT(mq_timedreceive);
 FX_NEXT(mq_timedsend);
@@ -33,7 +34,9 @@ FX_NAME ssize_t mq_receive(mqd_t queue, char *message, size_t size,
 			   unsigned *priority)
 {
 	go_home();
-	return NEXT(mq_receive)(queue, message, size, priority);
+	return FX_SEEN(NEXT(mq_receive)(queue, message, size, priority),
+		       SYS_mq_timedreceive, queue, (long)message, (long)size,
+		       (long)priority);
 }
 
 FX_NAME ssize_t mq_timedreceive(mqd_t queue, char *message, size_t size,
@@ -41,21 +44,27 @@ FX_NAME ssize_t mq_timedreceive(mqd_t queue, char *message, size_t size,
 				const struct timespec *until)
 {
 	go_home();
-	return NEXT(mq_timedreceive)(queue, message, size, priority, until);
+	return FX_SEEN(NEXT(mq_timedreceive)(queue, message, size, priority, until),
+		       SYS_mq_timedreceive, queue, (long)message, (long)size,
+		       (long)priority, (long)until);
 }
 
 FX_NAME int mq_send(mqd_t queue, const char *message, size_t size,
 		    unsigned priority)
 {
 	go_home();
-	return NEXT(mq_send)(queue, message, size, priority);
+	return FX_SEEN(NEXT(mq_send)(queue, message, size, priority),
+		       SYS_mq_timedsend, queue, (long)message, (long)size,
+		       priority);
 }
 
 FX_NAME int mq_timedsend(mqd_t queue, const char *message, size_t size,
 			 unsigned priority, const struct timespec *until)
 {
 	go_home();
-	return NEXT(mq_timedsend)(queue, message, size, priority, until);
+	return FX_SEEN(NEXT(mq_timedsend)(queue, message, size, priority, until),
+		       SYS_mq_timedsend, queue, (long)message, (long)size,
+		       priority, (long)until);
 }
 
 FX_NAME ssize_t msgrcv(int queue, void *message, size_t size, long type,
@@ -63,27 +72,33 @@ FX_NAME ssize_t msgrcv(int queue, void *message, size_t size, long type,
 {
 	if (!(flags & IPC_NOWAIT))
 		go_home();
-	return NEXT(msgrcv)(queue, message, size, type, flags);
+	return FX_SEEN(NEXT(msgrcv)(queue, message, size, type, flags),
+		       SYS_msgrcv, queue, (long)message, (long)size, type,
+		       flags);
 }
 
 FX_NAME int msgsnd(int queue, const void *message, size_t size, int flags)
 {
 	if (!(flags & IPC_NOWAIT))
 		go_home();
-	return NEXT(msgsnd)(queue, message, size, flags);
+	return FX_SEEN(NEXT(msgsnd)(queue, message, size, flags),
+		       SYS_msgsnd, queue, (long)message, (long)size, flags);
 }
 
 FX_NAME int semop(int set, struct sembuf *operations, size_t nr)
 {
 	go_home();
-	return NEXT(semop)(set, operations, nr);
+	return FX_SEEN(NEXT(semop)(set, operations, nr),
+		       SYS_semop, set, (long)operations, (long)nr);
 }
 
 FX_NAME int semtimedop(int set, struct sembuf *operations, size_t nr,
 		       const struct timespec *timeout)
 {
 	go_home();
-	return NEXT(semtimedop)(set, operations, nr, timeout);
+	return FX_SEEN(NEXT(semtimedop)(set, operations, nr, timeout),
+		       SYS_semtimedop, set, (long)operations, (long)nr,
+		       (long)timeout);
 }
 
 FX_NAME int aio_suspend(const struct aiocb *const list[], int nr,

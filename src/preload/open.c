@@ -97,22 +97,18 @@ FX_NAME int ioctl(int fd, unsigned long what, ...)
 	va_start(list, what);
 	arg = va_arg(list, void *);
 	va_end(list);
-	ret = NEXT(ioctl)(fd, what, arg);
+	ret = FX_SEEN(NEXT(ioctl)(fd, what, arg), SYS_ioctl, fd, (long)what,
+		      (long)arg);
 	if (what == FIONBIO && ret == 0)
 		forget(fd);
 	return ret;
 }
 
-FX_NAME int fcntl64(int fd, int cmd, ...)
+static int control(int fd, int cmd, long arg)
 {
 	struct fx_thread *me;
-	va_list list;
-	long arg;
 	int ret;
 
-	va_start(list, cmd);
-	arg = va_arg(list, long);
-	va_end(list);
 	if ((cmd == F_SETLKW || cmd == F_OFD_SETLKW) &&
 	    (me = fx_thread_away())) {
 		/* Waited for at home, if it has to be. */
@@ -125,6 +121,17 @@ FX_NAME int fcntl64(int fd, int cmd, ...)
 	if (cmd == F_SETFL && arg & O_NONBLOCK && ret == 0)
 		forget(fd);
 	return ret;
+}
+
+FX_NAME int fcntl64(int fd, int cmd, ...)
+{
+	va_list list;
+	long arg;
+
+	va_start(list, cmd);
+	arg = va_arg(list, long);
+	va_end(list);
+	return FX_SEEN(control(fd, cmd, arg), SYS_fcntl, fd, cmd, arg);
 }
 
 FX_NAME int fcntl(int fd, int cmd, ...) __attribute__((alias("fcntl64")));

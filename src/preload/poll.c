@@ -45,7 +45,7 @@ static struct fx_thread *waiter(const sigset_t *mask,
 	return fx_thread_lent();
 }
 
-FX_NAME int poll(struct pollfd *fds, nfds_t nr, int timeout_ms)
+static int poll_them(struct pollfd *fds, nfds_t nr, int timeout_ms)
 {
 	struct fx_thread *me = fx_thread_lent();
 	int64_t ret = me ? fx_thread_poll(me, fds, nr, ns_of_ms(timeout_ms)) :
@@ -53,6 +53,12 @@ FX_NAME int poll(struct pollfd *fds, nfds_t nr, int timeout_ms)
 
 	return ret == FX_IO_PLAIN ? NEXT(poll)(fds, nr, timeout_ms) :
 				    (int)fx_result(ret);
+}
+
+FX_NAME int poll(struct pollfd *fds, nfds_t nr, int timeout_ms)
+{
+	return FX_SEEN(poll_them(fds, nr, timeout_ms), SYS_poll, (long)fds,
+		       (long)nr, timeout_ms);
 }
 
 FX_NAME int __poll_chk(struct pollfd *fds, nfds_t nr, int timeout_ms,
@@ -63,7 +69,7 @@ FX_NAME int __poll_chk(struct pollfd *fds, nfds_t nr, int timeout_ms,
 	return poll(fds, nr, timeout_ms);
 }
 
-FX_NAME int ppoll(struct pollfd *fds, nfds_t nr, const struct timespec *timeout,
+static int ppoll_them(struct pollfd *fds, nfds_t nr, const struct timespec *timeout,
 		  const sigset_t *mask)
 {
 	struct fx_thread *me = waiter(mask, timeout);
@@ -72,6 +78,13 @@ FX_NAME int ppoll(struct pollfd *fds, nfds_t nr, const struct timespec *timeout,
 
 	return ret == FX_IO_PLAIN ? NEXT(ppoll)(fds, nr, timeout, mask) :
 				    (int)fx_result(ret);
+}
+
+FX_NAME int ppoll(struct pollfd *fds, nfds_t nr, const struct timespec *timeout,
+		  const sigset_t *mask)
+{
+	return FX_SEEN(ppoll_them(fds, nr, timeout, mask), SYS_ppoll, (long)fds,
+		       (long)nr, (long)timeout, (long)mask, 8);
 }
 
 FX_NAME int __ppoll_chk(struct pollfd *fds, nfds_t nr,
@@ -83,7 +96,7 @@ FX_NAME int __ppoll_chk(struct pollfd *fds, nfds_t nr,
 	return ppoll(fds, nr, timeout, mask);
 }
 
-FX_NAME int select(int nr, fd_set *in, fd_set *out, fd_set *except,
+static int select_them(int nr, fd_set *in, fd_set *out, fd_set *except,
 		   struct timeval *timeout)
 {
 	struct timespec ts = { 0, 0 };
@@ -115,7 +128,14 @@ FX_NAME int select(int nr, fd_set *in, fd_set *out, fd_set *except,
 	return (int)fx_result(ret);
 }
 
-FX_NAME int pselect(int nr, fd_set *in, fd_set *out, fd_set *except,
+FX_NAME int select(int nr, fd_set *in, fd_set *out, fd_set *except,
+		   struct timeval *timeout)
+{
+	return FX_SEEN(select_them(nr, in, out, except, timeout), SYS_select, nr,
+		       (long)in, (long)out, (long)except, (long)timeout);
+}
+
+static int pselect_them(int nr, fd_set *in, fd_set *out, fd_set *except,
 		    const struct timespec *timeout, const sigset_t *mask)
 {
 	struct fx_thread *me = waiter(mask, timeout);
@@ -126,6 +146,14 @@ FX_NAME int pselect(int nr, fd_set *in, fd_set *out, fd_set *except,
 	return ret == FX_IO_PLAIN ?
 		       NEXT(pselect)(nr, in, out, except, timeout, mask) :
 		       (int)fx_result(ret);
+}
+
+FX_NAME int pselect(int nr, fd_set *in, fd_set *out, fd_set *except,
+		    const struct timespec *timeout, const sigset_t *mask)
+{
+	return FX_SEEN(pselect_them(nr, in, out, except, timeout, mask),
+		       SYS_pselect6, nr, (long)in, (long)out, (long)except,
+		       (long)timeout, (long)mask);
 }
 
 /* Return: as the call, or FX_IO_PLAIN: at home. */
@@ -155,7 +183,7 @@ static int64_t wait_on(struct fx_thread *me, int fd, struct epoll_event *events,
 	return FX_IO_PLAIN;
 }
 
-FX_NAME int epoll_wait(int fd, struct epoll_event *events, int nr,
+static int wait_plainly(int fd, struct epoll_event *events, int nr,
 		       int timeout_ms)
 {
 	struct fx_thread *me = fx_thread_lent();
@@ -167,7 +195,14 @@ FX_NAME int epoll_wait(int fd, struct epoll_event *events, int nr,
 		       (int)fx_result(ret);
 }
 
-FX_NAME int epoll_pwait(int fd, struct epoll_event *events, int nr,
+FX_NAME int epoll_wait(int fd, struct epoll_event *events, int nr,
+		       int timeout_ms)
+{
+	return FX_SEEN(wait_plainly(fd, events, nr, timeout_ms), SYS_epoll_wait,
+		       fd, (long)events, nr, timeout_ms);
+}
+
+static int wait_masked(int fd, struct epoll_event *events, int nr,
 			int timeout_ms, const sigset_t *mask)
 {
 	struct fx_thread *me = waiter(mask, NULL);
@@ -179,7 +214,15 @@ FX_NAME int epoll_pwait(int fd, struct epoll_event *events, int nr,
 		       (int)fx_result(ret);
 }
 
-FX_NAME int epoll_pwait2(int fd, struct epoll_event *events, int nr,
+FX_NAME int epoll_pwait(int fd, struct epoll_event *events, int nr,
+			int timeout_ms, const sigset_t *mask)
+{
+	return FX_SEEN(wait_masked(fd, events, nr, timeout_ms, mask),
+		       SYS_epoll_pwait, fd, (long)events, nr, timeout_ms,
+		       (long)mask, 8);
+}
+
+static int wait_exactly(int fd, struct epoll_event *events, int nr,
 			 const struct timespec *timeout, const sigset_t *mask)
 {
 	struct fx_thread *me = waiter(mask, timeout);
@@ -189,4 +232,12 @@ FX_NAME int epoll_pwait2(int fd, struct epoll_event *events, int nr,
 	return ret == FX_IO_PLAIN ?
 		       NEXT(epoll_pwait2)(fd, events, nr, timeout, mask) :
 		       (int)fx_result(ret);
+}
+
+FX_NAME int epoll_pwait2(int fd, struct epoll_event *events, int nr,
+			 const struct timespec *timeout, const sigset_t *mask)
+{
+	return FX_SEEN(wait_exactly(fd, events, nr, timeout, mask),
+		       SYS_epoll_pwait2, fd, (long)events, nr, (long)timeout,
+		       (long)mask, 8);
 }

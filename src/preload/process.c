@@ -44,7 +44,7 @@ static void go_home(void)
 FX_NAME pid_t fork(void)
 {
 	go_home();
-	return NEXT(fork)();
+	return FX_SEEN(NEXT(fork)(), SYS_fork, 0);
 }
 
 /* Calls no handlers of pthread_atfork(), ours neither. */
@@ -104,7 +104,8 @@ FX_NAME int daemon(int no_chdir, int no_close)
 FX_NAME int execve(const char *path, char *const argv[], char *const env[])
 {
 	go_home();
-	return NEXT(execve)(path, argv, env);
+	return FX_SEEN(NEXT(execve)(path, argv, env), SYS_execve, (long)path,
+		       (long)argv, (long)env);
 }
 
 FX_NAME int execv(const char *path, char *const argv[])
@@ -217,7 +218,7 @@ FX_NAME FILE *popen(const char *command, const char *mode)
 }
 
 /* What has to be waited for is waited for at home: there are no too many. */
-FX_NAME pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+static pid_t wait_for(pid_t pid, int *status, int options, struct rusage *usage)
 {
 	pid_t got;
 
@@ -228,6 +229,12 @@ FX_NAME pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 		go_home();
 	}
 	return NEXT(wait4)(pid, status, options, usage);
+}
+
+FX_NAME pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
+{
+	return FX_SEEN(wait_for(pid, status, options, usage), SYS_wait4, pid,
+		       (long)status, options, (long)usage);
 }
 
 FX_NAME pid_t wait3(int *status, int options, struct rusage *usage)
@@ -249,5 +256,6 @@ FX_NAME int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
 	if (!(options & WNOHANG))
 		go_home();
-	return NEXT(waitid)(type, id, info, options);
+	return FX_SEEN(NEXT(waitid)(type, id, info, options), SYS_waitid, type,
+		       id, (long)info, options);
 }

@@ -4,6 +4,7 @@
  * changes the mask, or takes pending signals, happens at home.
  */
 #include "preload/result.h"
+#include "threads/alternate.h"
 #include "threads/create.h"
 #include "threads/relay.h"
 
@@ -23,12 +24,12 @@ FX_NEXT(sigsuspend);
 FX_NEXT(pause);
 FX_NEXT(raise);
 FX_NEXT(kill);
+FX_NEXT(tgkill);
 FX_NEXT(killpg);
 FX_NEXT(sigqueue);
 FX_NEXT(pthread_kill);
 FX_NEXT(pthread_sigqueue);
 FX_NEXT(abort);
-FX_NEXT(sigaltstack);
 
 /* No header declares them for programs of today. */
 sighandler_t bsd_signal(int number, sighandler_t handler);
@@ -312,8 +313,21 @@ FX_NAME void abort(void)
 	__builtin_unreachable();
 }
 
+FX_NAME int tgkill(pid_t process, pid_t tid, int signal)
+{
+	struct fx_thread *me = fx_thread_away();
+
+	if (fx_thread_is_gone(process, tid))
+		return fx_result(-ESRCH);
+	if (me && me->tid == tid)
+		fx_thread_home(me, FX_HOME_SIGNAL);
+	return NEXT(tgkill)(process, tid, signal);
+}
+
 FX_NAME int kill(pid_t pid, int signal)
 {
+	if (fx_thread_is_gone(-1, pid))
+		return fx_result(-ESRCH);
 	if (signal && (pid <= 0 || pid == getpid()))
 		go_home(FX_HOME_SIGNAL);
 	return NEXT(kill)(pid, signal);
@@ -338,8 +352,8 @@ FX_NAME int pthread_kill(pthread_t thread, int signal)
 
 	if (thread == pthread_self())
 		go_home(FX_HOME_SIGNAL);
-	else if (signal)
-		fx_thread_wear(thread);
+	else if (fx_thread_wear(thread))
+		return 0;
 	bad = NEXT(pthread_kill)(thread, signal);
 	if (!bad && signal && thread != pthread_self())
 		fx_thread_hurry(thread);
@@ -353,22 +367,15 @@ FX_NAME int pthread_sigqueue(pthread_t thread, int signal,
 
 	if (thread == pthread_self())
 		go_home(FX_HOME_SIGNAL);
-	else
-		fx_thread_wear(thread);
+	else if (fx_thread_wear(thread))
+		return ESRCH;
 	bad = NEXT(pthread_sigqueue)(thread, signal, value);
 	if (!bad && thread != pthread_self())
 		fx_thread_hurry(thread);
 	return bad;
 }
 
-/* The stack would be the carrier's. */
 FX_NAME int sigaltstack(const stack_t *stack, stack_t *old)
 {
-	struct fx_thread *me = fx_thread_self();
-
-	if (me && stack && !(stack->ss_flags & SS_DISABLE))
-		fx_thread_stay(me, FX_HOME_STACK);
-	else
-		go_home(FX_HOME_STACK);
-	return NEXT(sigaltstack)(stack, old);
+	return fx_alternate_change(stack, old);
 }

@@ -15,8 +15,8 @@ FX_NEXT(nanosleep);
 FX_NEXT(clock_nanosleep);
 FX_NEXT(thrd_sleep);
 
-FX_NAME int clock_nanosleep(clockid_t clock, int flags,
-			    const struct timespec *time, struct timespec *left)
+static int sleep_on(clockid_t clock, int flags, const struct timespec *time,
+		    struct timespec *left)
 {
 	uint64_t ahead_ns = clock < 0 ? fx_clock_pin(clock) : 0;
 	struct fx_thread *me = fx_thread_lent();
@@ -35,12 +35,22 @@ FX_NAME int clock_nanosleep(clockid_t clock, int flags,
 		       ret;
 }
 
+FX_NAME int clock_nanosleep(clockid_t clock, int flags,
+			    const struct timespec *time, struct timespec *left)
+{
+	return FX_SEEN_ERROR(sleep_on(clock, flags, time, left),
+			     SYS_clock_nanosleep, clock, flags, (long)time,
+			     (long)left);
+}
+
 FX_NAME int nanosleep(const struct timespec *time, struct timespec *left)
 {
 	int bad;
 
 	if (!fx_thread_lent())
-		return NEXT(nanosleep)(time, left);
+		return FX_SEEN(NEXT(nanosleep)(time, left),
+			       SYS_clock_nanosleep, CLOCK_REALTIME, 0,
+			       (long)time, (long)left);
 	bad = clock_nanosleep(CLOCK_REALTIME, 0, time, left);
 	if (bad)
 		errno = bad;

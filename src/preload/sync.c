@@ -76,16 +76,15 @@ FX_NAME int pthread_mutex_clocklock(pthread_mutex_t *mutex, clockid_t clock,
 {
 	struct fx_thread *me = fx_waiter();
 	struct fx_deadline deadline;
-	int bad;
 
 	if (!me)
 		return NEXT(pthread_mutex_clocklock)(mutex, clock, until);
-	/* What can be had at once needs no valid time. */
-	bad = fx_mutex_trylock(me, mutex);
-	if (bad != EBUSY)
-		return bad;
-	bad = fx_deadline_of(&deadline, clock, until);
-	return bad ? bad : fx_mutex_lock(me, mutex, &deadline);
+	if (fx_unlikely(fx_deadline_of(&deadline, clock, until))) {
+		/* What can be had at once, or never, needs no valid time. */
+		fx_thread_home(me, FX_HOME_LOCK);
+		return NEXT(pthread_mutex_clocklock)(mutex, clock, until);
+	}
+	return fx_mutex_lock(me, mutex, &deadline);
 }
 
 FX_NAME int pthread_mutex_timedlock(pthread_mutex_t *mutex,

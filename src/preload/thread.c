@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of threads: POSIX and C11. */
+#include "arch/fd.h"
 #include "preload/c11.h"
 #include "preload/result.h"
 #include "threads/create.h"
@@ -70,12 +71,16 @@ FX_NAME int pthread_clockjoin_np(pthread_t thread, void **result,
 				 clockid_t clock, const struct timespec *until)
 {
 	struct fx_deadline deadline;
-	int bad;
 
-	if (!until)
+	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
+		return EINVAL;
+	/* The C library waits without a limit until a moment that is none. */
+	if (!until || (until->tv_sec >= 0 &&
+		       fx_deadline_of(&deadline, clock, until)))
 		return pthread_join(thread, result);
-	bad = fx_deadline_of(&deadline, clock, until);
-	return bad ? bad : fx_thread_join(thread, result, &deadline);
+	if (until->tv_sec < 0)
+		fx_deadline_of(&deadline, clock, &(struct timespec){ 0 });
+	return fx_thread_join(thread, result, &deadline);
 }
 
 FX_NAME int pthread_timedjoin_np(pthread_t thread, void **result,
@@ -170,7 +175,7 @@ FX_NAME int pthread_setname_np(pthread_t thread, const char *name)
 		return errno;
 	if (write(fd, name, size) < 0)
 		bad = errno;
-	close(fd);
+	fx_close(fd);
 	return bad;
 }
 
@@ -186,7 +191,7 @@ FX_NAME int pthread_getname_np(pthread_t thread, char *name, size_t size)
 	if (fd < 0)
 		return errno;
 	got = read(fd, name, size - 1);
-	close(fd);
+	fx_close(fd);
 	if (got < 0)
 		return EIO;
 	name[got && name[got - 1] == '\n' ? got - 1 : got] = '\0';

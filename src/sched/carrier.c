@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,8 +25,8 @@ static void interrupt(struct fx_queue *queue)
 {
 	static const uint64_t one = 1;
 
-	fx_arch_syscall(SYS_write, queue->owner.set.owner_eventfd, (long)&one,
-			sizeof(one), 0, 0, 0);
+	fx_arch_syscall(SYS_write, queue->rousefd, (long)&one, sizeof(one), 0,
+			0, 0);
 }
 
 void fx_rouse(struct fx_queue *queue)
@@ -42,7 +43,8 @@ static void rouse_one(void)
 	for (uint32_t i = 0; i < fx_sched.nr_queues; i++) {
 		struct fx_queue *queue = fx_sched.queue[i];
 
-		if (fx_idle_claim(&queue->sleeping)) {
+		if (!fx_load_relaxed(&queue->rests) &&
+		    fx_idle_claim(&queue->sleeping)) {
 			interrupt(queue);
 			return;
 		}
@@ -52,6 +54,7 @@ static void rouse_one(void)
 
 void fx_send_ready(struct fx_queue *queue, struct fx_task *task)
 {
+	queue = fx_running_queue(queue);
 	fx_ready_post(&queue->ready, task);
 	if (fx_load_relaxed(&queue->sleeping))
 		fx_rouse(queue);
@@ -201,12 +204,60 @@ static uint64_t until_timers(const struct fx_queue *queue)
 	return least;
 }
 
-/* Everything that can make tasks ready without waiting. */
-static void look_around(struct fx_carrier *carrier)
+/*
+ * A crossing in which calls are carried out by this thread, and may block it:
+ * as while it runs a task's own code the bundle may be taken from it, and a
+ * spare carrier goes on with what is behind. Return: false if it was.
+ */
+static bool cross(struct fx_carrier *carrier)
+{
+	struct fx_queue *queue = carrier->queue;
+	struct fx_engine *engine = queue->owner.engine;
+	long ret;
+
+	fx_watchdog_needed();
+	fx_store_relaxed(&queue->waited, 1u);
+	fx_store_relaxed(&carrier->crossing, 1u);
+	fx_claim_leave(&carrier->claim);
+	ret = engine->ops->enter(engine);
+	fx_store_relaxed(&carrier->crossing, 0u);
+	if (fx_unlikely(!fx_claim_enter(&carrier->claim))) {
+		/* What has completed here is news to who holds it now. */
+		engine->ops->interrupt(engine);
+		return false;
+	}
+	engine->ops->entered(engine, ret);
+	return true;
+}
+
+/* Return: false if the bundle is gone. */
+static bool ask_engine(struct fx_carrier *carrier)
 {
 	struct fx_queue *queue = carrier->queue;
 	struct fx_owner *owner = &queue->owner;
 	struct fx_engine *engine = owner->engine;
+
+	if (engine->enters)
+		return (!fx_owner_unflushed(owner) &&
+			engine->ops->quiet(engine)) ||
+		       cross(carrier);
+	fx_owner_flush(owner);
+	/* With nothing ready the kernel is asked when going to sleep. */
+	if (fx_ready_any(&queue->ready) && !fx_owner_quiet(owner))
+		engine->ops->wait(engine, 0);
+	if (engine->ops->work)
+		engine->ops->work(engine, BATCH);
+	return true;
+}
+
+/*
+ * Everything that can make tasks ready without waiting. Return: false if the
+ * bundle was lost.
+ */
+static bool look_around(struct fx_carrier *carrier)
+{
+	struct fx_queue *queue = carrier->queue;
+	struct fx_owner *owner = &queue->owner;
 
 	fx_output_round_ends(carrier);
 	carrier->round = 0;
@@ -222,12 +273,10 @@ static void look_around(struct fx_carrier *carrier)
 		fx_cancel_asked(carrier);
 	if (fx_unlikely(fx_load_acquire(&queue->move)))
 		fx_move_asked(carrier);
-	fx_owner_flush(owner);
-	/* With nothing ready the kernel is asked when going to sleep. */
-	if (fx_ready_any(&queue->ready) && !fx_owner_quiet(owner))
-		engine->ops->wait(engine, 0);
-	if (engine->ops->work)
-		engine->ops->work(engine, BATCH);
+	if (fx_unlikely(fx_load_relaxed(&fx_sched.rests_changed)))
+		fx_resting_rouse();
+	if (fx_unlikely(!ask_engine(carrier)))
+		return false;
 	fx_reap(carrier);
 	run_timers(carrier);
 	fx_store_relaxed(&queue->waited,
@@ -235,6 +284,7 @@ static void look_around(struct fx_carrier *carrier)
 				 queue->timers[FX_CLOCK_MONOTONIC].nr ||
 				 queue->timers[FX_CLOCK_REALTIME].nr);
 	fx_output_round_begins(carrier);
+	return true;
 }
 
 static struct fx_task *steal(struct fx_carrier *carrier)
@@ -258,11 +308,13 @@ static struct fx_task *steal(struct fx_carrier *carrier)
 	return NULL;
 }
 
-static bool anything(const struct fx_queue *mine)
+static bool anything(struct fx_queue *mine)
 {
 	if (fx_load_relaxed(&mine->cancels) || fx_load_relaxed(&mine->move) ||
 	    fx_load_acquire(&fx_sched.stop))
 		return true;
+	if (fx_load_relaxed(&mine->rests))
+		return fx_ready_any(&mine->ready);
 	for (uint32_t i = 0; i < fx_sched.nr_queues; i++)
 		if (fx_ready_any(&fx_sched.queue[i]->ready))
 			return true;
@@ -273,18 +325,43 @@ static void idle(struct fx_carrier *carrier)
 {
 	struct fx_queue *queue = carrier->queue;
 	struct fx_engine *engine = queue->owner.engine;
-	uint64_t timeout_ns = until_timers(queue);
+	uint64_t timeout_ns = until_timers(queue), since_ns;
+	bool rests = fx_load_relaxed(&queue->rests);
 
-	fx_idle_begin(&fx_sched.idle, &queue->sleeping);
+	if (rests)
+		fx_idle_rest(&queue->sleeping);
+	else
+		fx_idle_begin(&fx_sched.idle, &queue->sleeping);
 	if (timeout_ns && anything(queue)) {
 		timeout_ns = 0;
 		/* A thread that is being lent may need this processor. */
 		fx_arch_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 	}
-	if (timeout_ns)
+	if (timeout_ns) {
 		fx_count(&queue->count, sleeps);
+		since_ns = fx_now_ns();
+		fx_store_relaxed(&queue->asleep_since_ns, since_ns);
+	}
 	engine->ops->wait(engine, timeout_ns);
-	fx_idle_end(&fx_sched.idle, &queue->sleeping);
+	if (timeout_ns) {
+		fx_store_relaxed(&queue->asleep_ns,
+				 queue->asleep_ns + fx_now_ns() - since_ns);
+		fx_store_relaxed(&queue->asleep_since_ns, 0ull);
+	}
+	if (rests)
+		fx_idle_rested(&queue->sleeping);
+	else
+		fx_idle_end(&fx_sched.idle, &queue->sleeping);
+}
+
+/* What is ready here is for others to run. */
+static void hand_on(struct fx_queue *queue)
+{
+	struct fx_task *task;
+	bool left;
+
+	while ((task = fx_ready_pop(&queue->ready, &left, false)))
+		fx_send_ready(queue, task);
 }
 
 static struct fx_task *find(struct fx_carrier *carrier)
@@ -292,7 +369,15 @@ static struct fx_task *find(struct fx_carrier *carrier)
 	struct fx_task *task;
 	bool left = false;
 
-	look_around(carrier);
+	if (fx_unlikely(!look_around(carrier))) {
+		carrier->queue = NULL;
+		return NULL;
+	}
+	if (fx_unlikely(fx_load_relaxed(&carrier->queue->rests))) {
+		hand_on(carrier->queue);
+		idle(carrier);
+		return NULL;
+	}
 	task = fx_ready_pop(&carrier->queue->ready, &left,
 			    fx_sched.nr_queues == 1);
 	if (!task)
@@ -307,18 +392,20 @@ static struct fx_task *find(struct fx_carrier *carrier)
 /* Until the bundle is lost, or the end. */
 static void run(struct fx_carrier *carrier)
 {
-	enum fx_after after = FX_AFTER_NOTHING;
+	struct fx_engine *engine = carrier->queue->owner.engine;
 
-	carrier->queue->owner.engine->holder = carrier->tid;
-	while (after != FX_AFTER_LOST && !fx_load_acquire(&fx_sched.stop)) {
+	engine->holder = carrier->tid;
+	/* Of what the one before has not heard of, if it is in a crossing. */
+	if (engine->enters)
+		carrier->queue->owner.flushed--;
+	while (carrier->queue && !fx_load_acquire(&fx_sched.stop)) {
 		struct fx_task *task = find(carrier);
 
 		if (!task)
 			continue;
 		fx_watchdog_needed();
 		fx_switch(carrier, NULL, task, FX_AFTER_NOTHING);
-		after = carrier->after;
-		if (after == FX_AFTER_LOST)
+		if (carrier->after == FX_AFTER_LOST)
 			carrier->queue = NULL;
 		fx_finish(carrier);
 	}
@@ -383,36 +470,56 @@ enum spare {
 	SPARE_GONE, /* see retire() */
 };
 
+/* The last one stays, but watches if carriers are needed at all. */
+static enum spare wait_to_be_given(struct fx_carrier *carrier)
+{
+	const uint64_t idle_ns = fx_sched.idle_ms * FX_NS_PER_MS;
+	bool first = true;
+
+	for (;;) {
+		uint64_t count = fx_load_relaxed(&fx_sched.needed.count);
+		bool watches = fx_load_acquire(&fx_sched.needed.watching);
+		uint32_t given = fx_load_acquire(&carrier->given);
+		int why;
+
+		if (given == FX_GIVEN_QUEUE)
+			return SPARE_GIVEN;
+		if (given == FX_GIVEN_WATCH) {
+			fx_cas(&carrier->given, &given,
+			       (uint32_t)FX_GIVEN_NOTHING);
+			continue;
+		}
+		why = fx_futex_wait(&carrier->given, FX_GIVEN_NOTHING,
+				    watches ? idle_ns :
+				    first   ? FX_SPARE_IDLE_MS * FX_NS_PER_MS :
+					      FX_NEVER);
+		if (why != -ETIMEDOUT)
+			continue;
+		first = false;
+		if (retire(carrier) ||
+		    (watches && fx_sched_stop(carrier, count)))
+			return SPARE_GONE;
+	}
+}
+
 static enum spare wait_as_spare(struct fx_carrier *carrier)
 {
-	uint64_t end = fx_now_ns() + FX_SPARE_IDLE_MS * FX_NS_PER_MS, now;
-
 	fx_lock(&fx_sched.lock);
 	carrier->next = fx_sched.spares;
 	fx_sched.spares = carrier;
 	fx_sched.nr_spares++;
 	fx_unlock(&fx_sched.lock);
-	while (!fx_load_acquire(&carrier->given)) {
-		now = end == FX_NEVER ? 0 : fx_now_ns();
-		if (now >= end) {
-			if (retire(carrier))
-				return SPARE_GONE;
-			end = FX_NEVER; /* the last one stays */
-			continue;
-		}
-		fx_futex_wait(&carrier->given, 0,
-			      end == FX_NEVER ? FX_NEVER : end - now);
-	}
-	fx_store_relaxed(&carrier->given, 0u);
+	if (wait_to_be_given(carrier) == SPARE_GONE)
+		return SPARE_GONE;
+	fx_store_relaxed(&carrier->given, (uint32_t)FX_GIVEN_NOTHING);
 	if (!carrier->queue)
 		return SPARE_STOP;
 	keep_spare();
 	return SPARE_GIVEN;
 }
 
-void *fx_carrier_main(void *arg)
+static void serve(struct fx_carrier *carrier)
 {
-	struct fx_carrier *carrier = arg;
 	enum spare spare = SPARE_GIVEN;
 
 	pthread_setname_np(pthread_self(), "flexsc-carrier");
@@ -421,12 +528,23 @@ void *fx_carrier_main(void *arg)
 	while (!fx_load_acquire(&fx_sched.stop)) {
 		if (!carrier->queue)
 			spare = wait_as_spare(carrier);
-		if (spare == SPARE_GONE)
-			return NULL;
-		if (spare == SPARE_STOP)
-			break;
+		if (spare != SPARE_GIVEN)
+			return;
 		pin(carrier->queue->cpu);
 		run(carrier);
 	}
+}
+
+void *fx_carrier_main(void *arg)
+{
+	struct fx_carrier *carrier = arg;
+	const stack_t signals = { .ss_sp = carrier->signal_stack,
+				  .ss_size = FX_SIGNAL_STACK_SIZE };
+	stack_t before;
+
+	sigaltstack(&signals, &before);
+	serve(carrier);
+	/* ASan's, if it is there: it frees what it finds. */
+	sigaltstack(&before, NULL);
 	return NULL;
 }

@@ -4,7 +4,10 @@
  *
  * A carrier holds a bundle: run queue, timers, page set and engine. While it
  * touches any of them, or sleeps for them, it is `busy`; while it runs a
- * task's own code it is not. The watchdog takes the bundle from a carrier
+ * task's own code it is not, and neither is it in a crossing in which the
+ * kernel carries calls out in this thread (fx_engine_ops.enter), which may
+ * block it as a task may: so a spare carrier is what flexsc-osdi10.txt, 3.5,
+ * calls a thread that is woken when one blocks. The watchdog takes the bundle from a carrier
  * that is not busy and gives it to a spare one. It cannot know whether the
  * carrier is blocked in the kernel, spins, or is about to come back:
  *

@@ -39,7 +39,7 @@ void fx_task_lend(struct fx_task *me)
 	if (me->carrier)
 		return;
 	n = fx_fetch_add(&fx_sched.next_queue, 1u) % fx_sched.nr_queues;
-	queue = fx_sched.queue[n];
+	queue = fx_running_queue(fx_sched.queue[n]);
 	fx_store_relaxed(&me->lender.lent, 0u);
 	fx_store_relaxed(&me->queue, queue);
 	fx_send_ready(queue, me);

@@ -46,6 +46,18 @@ static inline void fx_idle_end(struct fx_idle *idle, uint32_t *sleeping)
 	fx_fetch_add(&idle->nr_sleeping, (uint32_t)-1);
 }
 
+/* The same where nobody is to be looked for: see sched/resting.c. */
+static inline void fx_idle_rest(uint32_t *sleeping)
+{
+	fx_store_relaxed(sleeping, 1u);
+	fx_fence();
+}
+
+static inline void fx_idle_rested(uint32_t *sleeping)
+{
+	fx_exchange(sleeping, 0u);
+}
+
 /* Return: true if the caller must interrupt the engine. */
 static inline bool fx_idle_claim(uint32_t *sleeping)
 {

@@ -26,13 +26,9 @@ struct fx_output {
 };
 
 #define OUTPUTS_NS FX_NS_PER_MS
-#define OUTPUTS_LEAST 4 /* others ready; slices in that time; in a row */
 
 /* What parking costs, and what the task's stack going cold does. */
 #define PARKING_NS 400
-#define SAMPLE 32 /* one of so many is made alone, for its time */
-#define TRIAL 512 /* and TRIAL_PART of so many in a row */
-#define TRIAL_PART 48
 
 /* Of the last ones; who lost the processor in between counts little. */
 static void average(uint32_t *of, uint64_t ns)
@@ -44,13 +40,28 @@ static void average(uint32_t *of, uint64_t ns)
 	*of = (uint32_t)(*of ? (*of * 7 + ns) / 8 : ns);
 }
 
+static bool slices_are_short(const struct fx_queue *queue)
+{
+	return queue->slice_ns <= OUTPUTS_NS / FX_OUTPUTS_LEAST;
+}
+
+/* A time has changed. */
+static void decide(struct fx_queue *queue)
+{
+	queue->output_pays = queue->alone_ns >
+				     queue->together_ns + PARKING_NS &&
+			     slices_are_short(queue);
+}
+
 void fx_output_round_ends(struct fx_carrier *carrier)
 {
 	struct fx_queue *queue = carrier->queue;
 
-	if (queue->began_ns && carrier->round >= FX_ROUND_TIMED)
-		average(&queue->slice_ns,
-			(fx_now_ns() - queue->began_ns) / carrier->round);
+	if (!queue->began_ns || carrier->round < FX_ROUND_TIMED)
+		return;
+	average(&queue->slice_ns,
+		(fx_now_ns() - queue->began_ns) / carrier->round);
+	decide(queue);
 }
 
 void fx_output_round_begins(struct fx_carrier *carrier)
@@ -60,6 +71,14 @@ void fx_output_round_begins(struct fx_carrier *carrier)
 	queue->began_ns = fx_ready_count(&queue->ready) >= FX_ROUND_TIMED ?
 				  fx_now_ns() :
 				  0;
+}
+
+/* One that has ended; fx_owner_begin() was not asked. */
+static void count(struct fx_queue *queue, const struct flexsc_entry *call)
+{
+	fx_call_count(queue, call->nr);
+	fx_count(queue->owner.counters, at_once);
+	fx_count(queue->owner.counters, completed);
 }
 
 void fx_output_all(struct fx_carrier *carrier)
@@ -74,18 +93,19 @@ void fx_output_all(struct fx_carrier *carrier)
 	for (; output; output = next) {
 		next = output->next;
 		output->done = engine->ops->attempt(engine, output->call);
-		if (output->done)
+		if (output->done) {
 			engine->ops->answered(engine, output->call,
 					      fx_ready_count(&queue->ready));
+			count(queue, output->call);
+		}
 		fx_wake_inside(carrier, output->task, output->ticket,
 			       FX_WOKEN_VALUE);
 		nr++;
 	}
-	fx_count_add(&queue->count, calls, nr);
 	fx_count_add(&queue->count, calls_together, nr);
-	fx_count_add(queue->owner.counters, at_once, nr);
-	if (nr >= OUTPUTS_LEAST)
+	if (nr >= FX_OUTPUTS_LEAST)
 		average(&queue->together_ns, (fx_now_ns() - begin_ns) / nr);
+	decide(queue);
 }
 
 static bool make_alone(struct fx_carrier *carrier, struct flexsc_entry *call)
@@ -98,8 +118,8 @@ static bool make_alone(struct fx_carrier *carrier, struct flexsc_entry *call)
 	if (!done)
 		return false;
 	average(&queue->alone_ns, fx_now_ns() - begin_ns);
-	fx_count(&queue->count, calls);
-	fx_count(queue->owner.counters, at_once);
+	decide(queue);
+	count(queue, call);
 	fx_leave(carrier);
 	return true;
 }
@@ -127,26 +147,16 @@ static bool make_together(struct fx_carrier **carrier, struct fx_task *me,
 	return output.done;
 }
 
-static bool pays(const struct fx_queue *queue, uint32_t number)
-{
-	return queue->alone_ns > queue->together_ns + PARKING_NS ||
-	       number % TRIAL < TRIAL_PART;
-}
-
 bool fx_output(struct fx_carrier **carrier, struct fx_task *me,
 	       struct flexsc_entry *call, const char *where)
 {
 	struct fx_queue *queue = (*carrier)->queue;
-	struct fx_engine *engine = queue->owner.engine;
-	uint32_t number;
 
-	if (!engine->ops->together ||
-	    fx_ready_count(&queue->ready) < OUTPUTS_LEAST ||
-	    queue->slice_ns > OUTPUTS_NS / OUTPUTS_LEAST ||
-	    !engine->ops->together(engine, call))
+	if (!slices_are_short(queue))
 		return false;
-	number = ++queue->nr_outputs;
-	if (number % SAMPLE == 0)
+	if (queue->output_due) {
+		queue->output_due = false;
 		return make_alone(*carrier, call);
-	return pays(queue, number) && make_together(carrier, me, call, where);
+	}
+	return make_together(carrier, me, call, where);
 }

@@ -105,6 +105,7 @@ static inline enum fx_reason park_inside(struct fx_carrier *carrier,
 	fx_store_relaxed(&me->mask, mask);
 	fx_store_relaxed(&me->where, where);
 	fx_store_relaxed(&me->since_ms, fx_load_relaxed(&queue->now_ms));
+	fx_probe3(park, me, where, me->on);
 	if (deadline && !add_timer(queue, me, deadline)) {
 		/* No memory: the kernel keeps the time. */
 		enum fx_reason reason;
@@ -167,6 +168,7 @@ enum fx_reason fx_park(struct fx_task *me, const char *where,
 	fx_store_relaxed(&me->mask, mask);
 	fx_store_relaxed(&me->where, where);
 	fx_store_relaxed(&me->since_ms, fx_now_ms_coarse());
+	fx_probe3(park, me, where, me->on);
 	return park_at_home(me, deadline);
 }
 
@@ -201,7 +203,11 @@ static bool bring_about(enum fx_wake result, struct fx_task *task)
 
 bool fx_wake(struct fx_task *task, fx_ticket ticket, enum fx_reason reason)
 {
-	return bring_about(fx_task_wake(task, ticket, reason), task);
+	enum fx_wake result = fx_task_wake(task, ticket, reason);
+
+	if (result != FX_WAKE_LOST)
+		fx_probe2(wake, task, reason);
+	return bring_about(result, task);
 }
 
 bool fx_wake_inside(struct fx_carrier *carrier, struct fx_task *task,
@@ -209,6 +215,8 @@ bool fx_wake_inside(struct fx_carrier *carrier, struct fx_task *task,
 {
 	enum fx_wake result = fx_task_wake(task, ticket, reason);
 
+	if (result != FX_WAKE_LOST)
+		fx_probe2(wake, task, reason);
 	if (fx_likely(result == FX_WAKE_READY))
 		fx_make_ready(carrier, task);
 	else if (result == FX_WAKE_HOME)

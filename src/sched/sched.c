@@ -2,7 +2,9 @@
 /* Making and ending the queues, their carriers and the watchdog. */
 #include "sched/carrier.h"
 
+#include "arch/fd.h"
 #include "base/clock.h"
+#include "base/pages.h"
 #include "base/thread.h"
 #include "engine/hold.h"
 #include "engine/pool.h"
@@ -10,8 +12,10 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define MAX_QUEUES 1024
@@ -29,19 +33,38 @@ static void *new_lines(size_t size)
 	return p;
 }
 
+static void free_carrier(struct fx_carrier *carrier)
+{
+	fx_pages_free(carrier->signal_stack, FX_SIGNAL_STACK_SIZE);
+	free(carrier);
+}
+
 /* That of one that has ended, or more. */
 static struct fx_carrier *carrier_memory(void)
 {
 	struct fx_carrier *carrier;
+	void *signal_stack;
 
 	fx_lock(&fx_sched.lock);
 	carrier = fx_sched.ended;
 	if (carrier)
 		fx_sched.ended = carrier->next;
 	fx_unlock(&fx_sched.lock);
-	if (carrier)
+	if (carrier) {
+		signal_stack = carrier->signal_stack;
 		memset(carrier, 0, sizeof(*carrier));
-	return carrier ? carrier : new_lines(sizeof(*carrier));
+		carrier->signal_stack = signal_stack;
+		return carrier;
+	}
+	carrier = new_lines(sizeof(*carrier));
+	if (!carrier)
+		return NULL;
+	carrier->signal_stack = fx_pages_resize(NULL, 0, FX_SIGNAL_STACK_SIZE);
+	if (!carrier->signal_stack) {
+		free(carrier);
+		return NULL;
+	}
+	return carrier;
 }
 
 static void free_ended(void)
@@ -50,7 +73,7 @@ static void free_ended(void)
 
 	while ((carrier = fx_sched.ended)) {
 		fx_sched.ended = carrier->next;
-		free(carrier);
+		free_carrier(carrier);
 	}
 }
 
@@ -71,7 +94,7 @@ struct fx_carrier *fx_carrier_new(struct fx_queue *queue)
 	bad = pthread_create(&carrier->thread, NULL, fx_carrier_main, carrier);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (bad) {
-		free(carrier);
+		free_carrier(carrier);
 		return NULL;
 	}
 	fx_lock(&fx_sched.lock);
@@ -83,16 +106,8 @@ struct fx_carrier *fx_carrier_new(struct fx_queue *queue)
 	return carrier;
 }
 
-static int new_queue(const struct fx_sched_options *o, uint32_t index, int cpu)
+static int new_queue(uint32_t index, int cpu)
 {
-	struct fx_owner_options options = {
-		.engine = o->engine ? o->engine : "poll",
-		.max_entries = o->max_entries ? o->max_entries :
-						FLEXSC_MAX_ENTRIES,
-		.max_threads = o->max_threads,
-		.spin_ns = FX_NEVER,
-		.keeps_files = true,
-	};
 	struct fx_queue *queue = new_lines(sizeof(*queue));
 	int bad;
 
@@ -100,13 +115,27 @@ static int new_queue(const struct fx_sched_options *o, uint32_t index, int cpu)
 		return -ENOMEM;
 	queue->index = index;
 	queue->cpu = cpu;
-	bad = fx_owner_init(&queue->owner, &options);
-	if (bad) {
-		free(queue);
-		return bad;
+	queue->rousefd = -1;
+	bad = fx_owner_prepare(&queue->owner, &fx_sched.options);
+	if (!bad) {
+		bad = fx_queue_start(queue);
+		if (bad)
+			fx_counters_free(queue->owner.counters);
 	}
-	fx_sched.queue[index] = queue;
-	return 0;
+	if (bad)
+		free(queue);
+	else
+		fx_sched.queue[index] = queue;
+	return bad;
+}
+
+static void free_queue(struct fx_queue *queue)
+{
+	if (queue->rousefd >= 0)
+		fx_close(queue->rousefd);
+	for (unsigned c = 0; c < FX_NR_CLOCKS; c++)
+		fx_deadlines_fini(&queue->timers[c]);
+	free(queue);
 }
 
 static void free_queues(void)
@@ -114,10 +143,10 @@ static void free_queues(void)
 	for (uint32_t i = 0; i < fx_sched.nr_queues; i++) {
 		struct fx_queue *queue = fx_sched.queue[i];
 
-		fx_owner_fini(&queue->owner);
-		for (unsigned c = 0; c < FX_NR_CLOCKS; c++)
-			fx_deadlines_fini(&queue->timers[c]);
-		free(queue);
+		if (queue->started)
+			fx_owner_stop(&queue->owner);
+		fx_counters_free(queue->owner.counters);
+		free_queue(queue);
 	}
 	free(fx_sched.queue);
 }
@@ -151,12 +180,42 @@ static int make_queues(const struct fx_sched_options *options)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++) {
 		cpu = next_cpu(set, cpu);
-		bad = new_queue(options, i, options->no_pinning ? -1 : cpu);
+		bad = new_queue(i, options->no_pinning ? -1 : cpu);
 		if (bad)
 			return bad;
 		fx_sched.nr_queues = i + 1;
 	}
 	return 0;
+}
+
+static void keep_options(const struct fx_sched_options *o)
+{
+	snprintf(fx_sched.engine, sizeof(fx_sched.engine), "%s",
+		 o->engine ? o->engine : "poll");
+	fx_sched.idle_ms = o->idle_ms ? o->idle_ms : FX_STOP_IDLE_MS;
+	fx_sched.options = (struct fx_owner_options){
+		.engine = fx_sched.engine,
+		.max_entries = o->max_entries ? o->max_entries :
+						FLEXSC_MAX_ENTRIES,
+		.max_threads = o->max_threads,
+		.spin_ns = FX_NEVER,
+		.keeps_files = true,
+		.leaves = true,
+	};
+}
+
+int fx_carriers_begin(void)
+{
+	int bad = 0;
+
+	for (uint32_t i = 0; i < fx_sched.nr_queues; i++)
+		if (!fx_carrier_new(fx_sched.queue[i]))
+			bad = -EAGAIN;
+	if (!bad)
+		bad = fx_watchdog_start();
+	if (!bad)
+		fx_carrier_new(NULL); /* the first spare */
+	return bad;
 }
 
 int fx_sched_init(const struct fx_sched_options *options)
@@ -166,50 +225,63 @@ int fx_sched_init(const struct fx_sched_options *options)
 	fx_arch_init();
 	fx_barrier_init();
 	fx_sched.pid = getpid();
+	fx_sched.filtered = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
 	fx_call_signals_blocked = true; /* by all carriers */
+	fx_resting_reset();
+	keep_options(options);
 	bad = make_queues(options);
-	if (bad)
-		goto free;
-	for (uint32_t i = 0; i < fx_sched.nr_queues; i++)
-		if (!fx_carrier_new(fx_sched.queue[i]))
-			bad = -EAGAIN;
-	if (!bad)
-		bad = fx_watchdog_start();
-	if (!bad) {
-		fx_carrier_new(NULL); /* the first spare */
-		errno = saved;
-		return 0;
+	if (bad) {
+		free_queues();
+		memset(&fx_sched, 0, sizeof(fx_sched));
+	} else {
+		bad = fx_carriers_begin();
+		if (bad)
+			fx_sched_fini();
 	}
-	fx_sched_fini();
-	errno = saved;
-	return bad;
-free:
-	free_queues();
-	memset(&fx_sched, 0, sizeof(fx_sched));
 	errno = saved;
 	return bad;
 }
 
-void fx_sched_fini(void)
+/* One after the other: one that ends may just have made a spare one. */
+static struct fx_carrier *next_to_end(const struct fx_carrier *but)
 {
-	struct fx_carrier *carrier, *next;
+	struct fx_carrier **p, *carrier;
 
-	fx_store_release(&fx_sched.stop, 1u);
+	fx_lock(&fx_sched.lock);
+	for (p = &fx_sched.carriers; *p && *p == but; p = &(*p)->all)
+		;
+	carrier = *p;
+	if (carrier) {
+		*p = carrier->all;
+		fx_store_release(&carrier->given, (uint32_t)FX_GIVEN_QUEUE);
+		fx_futex_wake(&carrier->given, 1);
+	}
+	fx_unlock(&fx_sched.lock);
+	return carrier;
+}
+
+void fx_carriers_end(const struct fx_carrier *but)
+{
+	struct fx_carrier *carrier;
+
+	fx_store_release(&fx_sched.stop, 1u); /* nobody retires from now on */
 	fx_fence();
 	fx_watchdog_stop();
 	for (uint32_t i = 0; i < fx_sched.nr_queues; i++)
 		fx_rouse(fx_sched.queue[i]);
-	fx_lock(&fx_sched.lock); /* from now on nobody retires */
-	for (carrier = fx_sched.carriers; carrier; carrier = carrier->all) {
-		fx_store_release(&carrier->given, 1u);
-		fx_futex_wake(&carrier->given, 1);
-	}
-	fx_unlock(&fx_sched.lock);
-	for (carrier = fx_sched.carriers; carrier; carrier = next) {
-		next = carrier->all;
+	while ((carrier = next_to_end(but))) {
 		pthread_join(carrier->thread, NULL);
-		free(carrier);
+		free_carrier(carrier);
 	}
+}
+
+void fx_sched_fini(void)
+{
+	/* A spare one may be about to end all. */
+	fx_lock(&fx_sched.changing);
+	fx_store_release(&fx_sched.stop, 1u);
+	fx_unlock(&fx_sched.changing);
+	fx_carriers_end(NULL);
 	free_ended();
 	free_queues();
 	memset(&fx_sched, 0, sizeof(fx_sched));
@@ -233,15 +305,17 @@ void fx_sched_after_fork(void)
 	for (uint32_t i = 0; i < fx_sched.nr_queues; i++) {
 		struct fx_queue *queue = fx_sched.queue[i];
 
-		fx_owner_abandon(&queue->owner);
-		for (unsigned c = 0; c < FX_NR_CLOCKS; c++)
-			fx_deadlines_fini(&queue->timers[c]);
-		free(queue);
+		/* Else it was being made, or ended: what is left is lost. */
+		if (queue->started)
+			fx_owner_abandon(&queue->owner);
+		else
+			fx_counters_free(queue->owner.counters);
+		free_queue(queue);
 	}
 	free(fx_sched.queue);
 	for (; carrier; carrier = next) {
 		next = carrier->all;
-		free(carrier);
+		free_carrier(carrier);
 	}
 	free_ended();
 	memset(&fx_sched, 0, sizeof(fx_sched));
@@ -268,6 +342,11 @@ uint32_t fx_sched_nr_queues(void)
 	return fx_sched.nr_queues;
 }
 
+const char *fx_sched_engine(void)
+{
+	return fx_sched.queue[0]->owner.counters->engine;
+}
+
 void fx_sched_counters(uint32_t queue, struct fx_queue_counters *counters)
 {
 	const uint64_t *from = (uint64_t *)&fx_sched.queue[queue]->count;
@@ -284,6 +363,7 @@ void fx_sched_carriers(struct fx_carrier_counters *counters)
 		.carriers = fx_sched.nr_carriers,
 		.spares = fx_sched.nr_spares,
 		.sleeping = fx_load_relaxed(&fx_sched.idle.nr_sleeping),
+		.resting = fx_load_relaxed(&fx_sched.nr_resting),
 		.made = fx_sched.nr_made,
 		.ended = fx_sched.nr_made - fx_sched.nr_carriers,
 		.closes_moved = fx_load_relaxed(&fx_sched.closes_moved),

@@ -26,6 +26,7 @@
 #ifndef FX_SCHED_SCHED_H
 #define FX_SCHED_SCHED_H
 
+#include "page/shown.h"
 #include "sched/task.h"
 
 #include <linux/flexsc.h>
@@ -48,16 +49,23 @@ struct fx_sched_options {
 	uint32_t nr_carriers; /* 0: one for each allowed processor */
 	uint32_t max_entries; /* of each page set; 0: default */
 	uint32_t max_threads; /* of each engine's pool; 0: default */
+	uint32_t idle_ms; /* not needed for so long, all ends; 0: default */
 	bool no_pinning;
 };
 
-/* Written by the holder of the queue alone. */
+/*
+ * What a queue counts, written by its holder alone; observers know the names.
+ * handoffs_running: of handoffs, those of tasks that ran long; calls_together:
+ * answers made in a row with others; rests: how often it was sent to rest, by
+ * the watchdog.
+ */
+#define FX_QUEUE_COUNTERS(x)                                             \
+	x(parks) x(yields) x(rounds) x(sleeps) x(steals) x(homes)        \
+	x(received) x(timeouts) x(handoffs) x(handoffs_running) x(calls) \
+	x(calls_parked) x(cancels) x(calls_together) x(rests)
+
 struct fx_queue_counters {
-	uint64_t parks, yields, rounds, sleeps;
-	uint64_t steals, homes, received, timeouts;
-	uint64_t handoffs, handoffs_running; /* all; of tasks that ran long */
-	uint64_t calls, calls_parked, cancels;
-	uint64_t calls_together; /* answers made in a row with others */
+	FX_QUEUE_COUNTERS(FX_COUNTER_FIELD)
 };
 
 /**
@@ -69,6 +77,19 @@ int fx_sched_init(const struct fx_sched_options *options);
 
 /* End them. No task may be lent. */
 void fx_sched_fini(void);
+
+/**
+ * fx_sched_need - a task that is to be lent will be made
+ *
+ * While nobody needs carriers they, the watchdog and the engines may end. They
+ * begin again here. Context: any thread, no signal handler.
+ *
+ * Return: 0; -errno if they cannot: no task may be lent then.
+ */
+int fx_sched_need(void);
+
+/* It is at home, and will not be lent any more; or it was not made. */
+void fx_sched_need_not(void);
 
 /**
  * fx_sched_after_fork - in the child: only the forking thread is left
@@ -84,12 +105,15 @@ void fx_sched_fini(void);
 void fx_sched_after_fork(void);
 
 uint32_t fx_sched_nr_queues(void);
+/* Name of the engine in use. */
+const char *fx_sched_engine(void);
 /* A copy; fields may be of different moments. Any thread. */
 void fx_sched_counters(uint32_t queue, struct fx_queue_counters *counters);
 
 /* Of carriers; for observers. */
 struct fx_carrier_counters {
 	uint64_t carriers, spares, sleeping; /* now; spares wait for a queue */
+	uint64_t resting; /* now: the load does without them */
 	uint64_t made, ended; /* since the beginning */
 	uint64_t closes_moved; /* closes that had to move what waits */
 };
@@ -104,6 +128,10 @@ struct fx_task_look {
 	const char *where; /* parked: for what, else NULL */
 	uint32_t since_ms; /* parked: fx_now_ms_coarse() of then */
 };
+
+/* Tell observers of other processes where queues, carriers and tasks are. */
+struct flexsc_process;
+void fx_sched_observe(struct flexsc_process *process);
 
 /* Any thread that keeps the task from ending; true at some time lately. */
 void fx_task_look(const struct fx_task *task, struct fx_task_look *look);
@@ -252,6 +280,25 @@ enum fx_reason fx_sleep(struct fx_task *me, const struct fx_deadline *until,
 int64_t fx_call(struct fx_task *me, struct flexsc_entry *call,
 		const char *where, const struct fx_deadline *deadline,
 		uint32_t mask, enum fx_reason *reason);
+
+/* How a call is waited for: arguments of fx_call(). */
+struct fx_wait {
+	const char *where;
+	const struct fx_deadline *deadline;
+	uint32_t mask;
+};
+
+/**
+ * fx_call_begin - the first half of fx_call(): what can be done at once, is
+ * @call: it closes nothing
+ *
+ * Return: 0: it is over, call->ret is the result. Otherwise fx_call_rest() is to
+ * follow at once, and to be given what was returned.
+ */
+unsigned fx_call_begin(struct fx_task *me, struct flexsc_entry *call);
+int64_t fx_call_rest(struct fx_task *me, struct flexsc_entry *call,
+		     unsigned begun, const struct fx_wait *wait,
+		     enum fx_reason *reason);
 
 /**
  * fx_closing_begin - a descriptor will be closed, by whom we cannot see

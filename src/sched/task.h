@@ -88,11 +88,13 @@ struct fx_task {
 	struct fx_arch_lender lender;
 	char *parking_stack; /* constant: its upper end */
 
+	struct fx_request *request; /* T; H to read: of the call it waits for */
 	struct fx_timers_heap *heap; /* T: where its timer may be, or NULL */
 	uint32_t timer_at; /* A: a hint; see sched/timer.c */
 
 	/* For observers. T writes before it parks. */
 	const char *where; /* A: what it waits for */
+	uint64_t on; /* A: the object, or the posted call; <flexsc/observe.h> */
 	uint32_t since_ms; /* A: coarse clock */
 	uint64_t cpu_ns; /* R; A to read: on carriers, see sched/cpu.c */
 	void *user; /* the layer above's */
@@ -128,8 +130,9 @@ static inline enum fx_reason fx_task_take(struct fx_task *task)
 {
 	uint64_t word = fx_load_acquire(&task->state);
 
-	/* Until the next park says what it listens to. */
+	/* Until the next park says what it listens to, and waits for. */
 	fx_store_relaxed(&task->mask, 0u);
+	fx_store_relaxed(&task->on, (uint64_t)0);
 	fx_store_relaxed(&task->state,
 			 (word & FX_TICKET_MASK) | FX_TASK_RUNNING);
 	return fx_task_reason(word);

@@ -69,7 +69,7 @@ static void move_away(struct fx_queue *queue)
 
 	if (queue->cpu < 0)
 		return;
-	if (CPU_COUNT(&set) > 1 && fx_load_relaxed(&fx_sched.idle.nr_sleeping))
+	if (CPU_COUNT(&set) > 1 && fx_processor_idle())
 		CPU_CLR(queue->cpu, &set);
 	sched_setaffinity(fx_load_relaxed(&queue->holder->tid), sizeof(set),
 			  &set);
@@ -85,6 +85,7 @@ static void hand_off(struct fx_queue *queue, enum fx_stuck how)
 		put_spare(spare);
 		return;
 	}
+	fx_probe3(handoff, queue->index, queue->holder->tid, spare->tid);
 	fx_count(&queue->count, handoffs);
 	if (how == FX_STUCK_RUNNING) {
 		fx_count(&queue->count, handoffs_running);
@@ -93,7 +94,7 @@ static void hand_off(struct fx_queue *queue, enum fx_stuck how)
 	queue->holder = spare;
 	spare->queue = queue;
 	fx_store_relaxed(&spare->claim.word, (uint32_t)FX_CLAIM_HELD);
-	fx_store_release(&spare->given, 1u);
+	fx_store_release(&spare->given, (uint32_t)FX_GIVEN_QUEUE);
 	fx_futex_wake(&spare->given, 1);
 }
 
@@ -107,9 +108,11 @@ static enum fx_stuck how_stuck(struct fx_queue *queue)
 	bool ran = cpu_ns != queue->stuck_cpu_ns;
 
 	queue->stuck_cpu_ns = cpu_ns;
+	/* A crossing may have much to do, for all tasks. */
 	if (cpu_ns - queue->stuck_since_ns >=
-	    (fx_load_relaxed(&fx_sched.idle.nr_sleeping) ? RUN_BESIDE_NS :
-							   RUN_NS))
+	    (fx_processor_idle() && !fx_load_relaxed(&carrier->crossing) ?
+		     RUN_BESIDE_NS :
+		     RUN_NS))
 		return FX_STUCK_RUNNING;
 	/* Where that cannot be asked: as if it was blocked. */
 	if (ran || (private_files &&
@@ -158,6 +161,7 @@ static void sleep_till_needed(void)
 	uint32_t *asleep = &fx_sched.watch_asleep;
 	bool awake = false;
 
+	fx_resting_pause();
 	fx_store_relaxed(asleep, 1u);
 	fx_barrier_heavy();
 	for (uint32_t i = 0; i < fx_sched.nr_queues; i++)
@@ -180,6 +184,7 @@ static void *watch(void *arg)
 
 		for (uint32_t i = 0; i < fx_sched.nr_queues; i++)
 			awake |= look_at(fx_sched.queue[i], &suspect);
+		fx_resting_tick();
 		calm = suspect ? 0 : calm + 1;
 		idle = awake ? 0 : idle + 1;
 		if (idle >= IDLE_TICKS) {

@@ -6,9 +6,11 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "threads/alive.h"
+#include "threads/alternate.h"
 #include "threads/cleanup.h"
 #include "threads/mask.h"
 #include "threads/recycle.h"
+#include "threads/stacks.h"
 #include "threads/start.h"
 
 #include <errno.h>
@@ -19,33 +21,43 @@
 
 /*
  * From the return of pthread_create() on others find the record, although the
- * thread may not have run yet: its creator puts it there, and has to be done
- * with that before the thread's memory can go.
+ * thread may not have run yet; and who runs finds its number where the creator
+ * wanted it. Who comes first of the two does both: the creator may come when
+ * the thread has ended, and with it the memory of either; the thread, when the
+ * creator's is gone. The other one waits for that, and not for it at its end:
+ * somebody may be waiting for its stack then (threads/stacks.h).
  */
 enum {
 	NOT_PUBLISHED,
-	PUBLISHED,
-	AWAITED
+	BEING_PUBLISHED,
+	AWAITED,
+	PUBLISHED
 };
 
 uint32_t fx_threads_stay;
 
-static void publish(struct fx_thread *t, pthread_t thread)
-{
-	fx_thread_publish(thread, t);
-	if (fx_exchange(&t->published, (uint32_t)PUBLISHED) == AWAITED)
-		fx_futex_wake(&t->published, 1);
-}
-
-static void await_creator(struct fx_thread *me)
+static void publish(struct fx_thread *t)
 {
 	uint32_t seen = NOT_PUBLISHED;
 
-	if (fx_load_acquire(&me->published) == PUBLISHED ||
-	    !fx_cas(&me->published, &seen, (uint32_t)AWAITED))
+	if (fx_cas(&t->published, &seen, (uint32_t)BEING_PUBLISHED)) {
+		*t->out = t->self;
+		fx_thread_publish(t->self, t);
+		if (fx_exchange(&t->published, (uint32_t)PUBLISHED) == AWAITED)
+			fx_futex_wake(&t->published, 1);
 		return;
-	while (fx_load_acquire(&me->published) != PUBLISHED)
-		fx_futex_wait(&me->published, AWAITED, FX_NEVER);
+	}
+	if (seen == BEING_PUBLISHED)
+		fx_cas(&t->published, &seen, (uint32_t)AWAITED);
+	while (fx_load_acquire(&t->published) != PUBLISHED)
+		fx_futex_wait(&t->published, AWAITED, FX_NEVER);
+}
+
+/* By the last of two: the thread at its end, and its creator. */
+static void put(struct fx_thread *t)
+{
+	if (fx_fetch_add(&t->holders, UINT32_MAX) == 1)
+		fx_thread_free(t);
 }
 
 void fx_create_after_fork(void)
@@ -55,7 +67,8 @@ void fx_create_after_fork(void)
 	if (!me)
 		return;
 	/* Its creator, who may not have been so far, is not here. */
-	fx_store_relaxed(&me->published, (uint32_t)PUBLISHED);
+	me->holders = 1;
+	me->needs = false;
 	me->tid = (pid_t)fx_arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
@@ -66,6 +79,7 @@ void fx_create_after_fork(void)
 static void end(void *arg)
 {
 	struct fx_thread *me = arg;
+	bool needs = me->needs;
 	uint64_t mask;
 
 	me->exiting = 1;
@@ -74,13 +88,16 @@ static void end(void *arg)
 	mask = fx_mask_swap(FX_MASK_HANDLED);
 	if (fx_load_relaxed(&me->task.pending) & FX_PENDING_SIGNAL)
 		mask = me->mask;
-	await_creator(me);
 	if (fx_thread_gone(me))
 		pthread_detach(pthread_self());
 	fx_fetch_add(&fx_thread_counters.ended, 1ull);
 	if (me->counted)
 		fx_alive_leave(me, true);
-	fx_thread_free(me);
+	fx_stack_leave(me->own);
+	me->tid = 0;
+	put(me);
+	if (needs)
+		fx_sched_need_not();
 	fx_mask_set(mask);
 }
 
@@ -102,10 +119,12 @@ static void *thread_main(void *arg)
 {
 	struct fx_thread *me = arg;
 
-	me->self = pthread_self();
 	me->tid = (pid_t)fx_arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+	publish(me);
+	fx_stack_begin(me->own, me->tid);
 	fx_rseq_leave();
 	fx_task_attach(&me->task, fx_thread_parking_top(me));
+	fx_alternate_begin(me);
 	if (me->by_carrier) {
 		fx_arch_syscall(SYS_prctl, PR_SET_NAME, (long)fx_process_name,
 				0, 0, 0, 0);
@@ -172,25 +191,35 @@ static void copy_all_but_mask(pthread_attr_t *copy, const pthread_attr_t *attr)
 		pthread_attr_setaffinity_np(copy, sizeof(cpus), &cpus);
 }
 
-/* @copy: what the C library is given in place of @attr. */
-static void look_at(struct fx_thread *t, const pthread_attr_t *attr,
-		    pthread_attr_t *copy)
+/* The application may use it again as soon as the thread has ended. */
+static void look_at_stack(struct fx_thread *me, struct fx_thread *t,
+			  const pthread_attr_t *attr)
 {
-	int how = PTHREAD_CREATE_JOINABLE;
 	void *stack = NULL;
 	size_t size = 0;
+	bool given;
+
+	pthread_attr_getstacksize(attr, &t->stack_size);
+	pthread_attr_getguardsize(attr, &t->guard_size);
+	pthread_attr_getstack(attr, &stack, &size);
+	given = (uintptr_t)stack + size != 0;
+	if (given)
+		t->own = fx_stack_claim(me, stack, size);
+	if ((given || !fx_thread_parking_top(t)) && !t->stays)
+		t->stays = FX_HOME_STACK;
+}
+
+/* @copy: what the C library is given in place of @attr. */
+static void look_at(struct fx_thread *me, struct fx_thread *t,
+		    const pthread_attr_t *attr, pthread_attr_t *copy)
+{
+	int how = PTHREAD_CREATE_JOINABLE;
 
 	t->stays = (uint8_t)must_stay(attr);
 	pthread_attr_getdetachstate(attr, &how);
 	if (how == PTHREAD_CREATE_DETACHED)
 		t->life = FX_LIFE_DETACHED;
-	pthread_attr_getstacksize(attr, &t->stack_size);
-	pthread_attr_getguardsize(attr, &t->guard_size);
-	pthread_attr_getstack(attr, &stack, &size);
-	/* The application may use it again as soon as the thread has ended. */
-	if (((uintptr_t)stack + size != 0 || !fx_thread_parking_top(t)) &&
-	    !t->stays)
-		t->stays = FX_HOME_STACK;
+	look_at_stack(me, t, attr);
 	take_mask(t, attr);
 	if (t->has_mask)
 		copy_all_but_mask(copy, attr);
@@ -213,9 +242,21 @@ static int make(struct fx_thread *me, struct fx_thread *t, pthread_t *out,
 	t->by_carrier = me->task.carrier != NULL;
 	if (!t->by_carrier)
 		before = fx_mask_swap(FX_MASK_HANDLED);
-	bad = pthread_create(out, attr, thread_main, t);
-	if (!bad)
-		publish(t, *out);
+	t->holders = 2;
+	t->needs = !t->stays && fx_sched_need() == 0;
+	if (!t->needs && !t->stays)
+		t->stays = FX_HOME_CALL;
+	t->out = out;
+	/* Set before the thread begins. */
+	bad = pthread_create(&t->self, attr, thread_main, t);
+	if (bad) {
+		fx_stack_drop(t->own);
+		if (t->needs)
+			fx_sched_need_not();
+	} else {
+		publish(t);
+		put(t);
+	}
 	if (!me->task.carrier)
 		fx_mask_set(before);
 	return bad;
@@ -239,7 +280,7 @@ int fx_thread_create(pthread_t *out, const pthread_attr_t *attr,
 		fx_thread_leave(me);
 		return EAGAIN;
 	}
-	look_at(t, attr ? attr : &usual, &copy);
+	look_at(me, t, attr ? attr : &usual, &copy);
 	/* After the record is among all: it is seen there, or this is. */
 	if (fx_load_acquire(&fx_threads_stay))
 		t->stays = FX_HOME_IDENTITY;

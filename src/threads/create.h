@@ -20,6 +20,7 @@ enum fx_life {
 	FX_LIFE_DETACHED = 1,
 	FX_LIFE_JOINING = 2, /* somebody waits for it */
 	FX_LIFE_ENDED = 4, /* it is kept; here is its result */
+	FX_LIFE_LEAVING = 8, /* it was, and now ends for good */
 };
 
 /* As pthread_create(3). Handlers may run and the caller may be lent. */
@@ -49,17 +50,35 @@ int fx_thread_detach(pthread_t thread);
 bool fx_thread_ended(struct fx_thread *me);
 
 /**
+ * fx_thread_leaves - it was kept for long: it is to end for good
+ *
+ * Return: false if somebody has joined it, or is about to.
+ */
+bool fx_thread_leaves(struct fx_thread *me);
+
+/**
  * fx_thread_gone - take the record away
  *
  * Return: whether it was detached: then the C library has to be told.
  */
 bool fx_thread_gone(struct fx_thread *me);
 
-/*
- * A signal is on its way to this thread. It may arrive late at the kernel
- * thread, which then must not be another thread's.
+/**
+ * fx_thread_wear - its kernel thread must not become another thread's
+ *
+ * A signal is on its way to it, say, and may arrive late.
+ * Return: true if the thread has ended already, and only its kernel thread is
+ * kept: nothing must reach that.
  */
-void fx_thread_wear(pthread_t thread);
+bool fx_thread_wear(pthread_t thread);
+
+/**
+ * fx_thread_is_gone - has this thread ended, of which the kernel's is kept?
+ * @process: that it is said to be of; -1: none was said
+ *
+ * Natively its number is nobody's then: ESRCH.
+ */
+bool fx_thread_is_gone(pid_t process, pid_t tid);
 
 /*
  * The signal has been sent. The kernel thread that has it may take its time to

@@ -7,6 +7,7 @@
 
 #include "arch/arch.h"
 #include "base/clock.h"
+#include "threads/alternate.h"
 #include "threads/mask.h"
 
 #include <sched.h>
@@ -44,10 +45,14 @@ static void count_often(struct fx_thread *me)
 		fx_thread_stay(me, FX_HOME_OFTEN);
 }
 
+/* No handler runs there before it has its alternate stack again. */
 static void go(struct fx_thread *me, enum fx_home_reason reason)
 {
 	fx_fetch_add(&fx_thread_counters.homes[reason], 1ull);
+	fx_thread_enter(me);
 	fx_go_home(&me->task);
+	fx_alternate_back(me);
+	fx_store_relaxed(&me->inside, me->inside - 1);
 }
 
 void fx_thread_home(struct fx_thread *me, enum fx_home_reason reason)
@@ -71,11 +76,15 @@ void fx_thread_stay(struct fx_thread *me, enum fx_home_reason reason)
 	}
 }
 
-/* A handler that was left by a jump does not keep it at home. */
-static bool at_work(struct fx_thread *me)
+/* On the alternate stack a handler may have been called by one on the other. */
+bool fx_thread_at_work(struct fx_thread *me, uintptr_t sp)
 {
-	if (me->at_work &&
-	    (uintptr_t)__builtin_frame_address(0) > me->handler_frame)
+	bool was_on = fx_alternate_holds(&me->alternate, me->handler_frame);
+	bool left = fx_alternate_holds(&me->alternate, sp) == was_on ?
+			    sp > me->handler_frame :
+			    was_on;
+
+	if (left)
 		me->at_work = 0;
 	return me->at_work;
 }
@@ -83,11 +92,14 @@ static bool at_work(struct fx_thread *me)
 struct fx_thread *fx_thread_return(struct fx_thread *me)
 {
 	if (me->stays || me->inside || me->held || me->exiting ||
-	    !fx_load_relaxed(&fx_threads_running) || at_work(me))
+	    !fx_load_relaxed(&fx_threads_running) ||
+	    (me->at_work &&
+	     fx_thread_at_work(me, (uintptr_t)__builtin_frame_address(0))))
 		return NULL;
 	me->mask = fx_mask_now();
 	fx_thread_enter(me);
-	fx_task_lend(&me->task);
+	if (fx_likely(fx_alternate_leave(me)))
+		fx_task_lend(&me->task);
 	fx_thread_leave(me);
 	return me->task.carrier ? me : NULL;
 }

@@ -2,13 +2,20 @@
 /* System calls of threads; see threads/io.h. */
 #include "threads/io.h"
 
-#include "call/owner.h"
 #include "engine/quiet.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+
+/* A call, and how it is made. */
+struct fx_io {
+	struct flexsc_entry *call;
+	const struct fx_deadline *deadline;
+	bool cancel; /* it is a cancelation point */
+};
 
 bool fx_interrupted(const struct fx_thread *me, uint32_t handlers,
 		    uint32_t no_restart, bool restarts)
@@ -54,7 +61,7 @@ static bool has_timeout(int fd, int option)
 	       (tv.tv_sec || tv.tv_usec);
 }
 
-static bool restarts(unsigned nr, const long args[6])
+static bool restarts(unsigned nr, const __u64 args[6])
 {
 	const struct fx_call_desc *desc = fx_owner_desc(nr);
 
@@ -80,7 +87,7 @@ void fx_raise_here(struct fx_thread *me, int signal)
 			signal, 0, 0, 0);
 }
 
-static bool no_signal(unsigned nr, const long args[6])
+static bool no_signal(unsigned nr, const __u64 args[6])
 {
 	switch (nr) {
 	case SYS_sendto:
@@ -94,7 +101,7 @@ static bool no_signal(unsigned nr, const long args[6])
 }
 
 /* The carrier has these blocked; the thread may not. */
-static void raise_of(struct fx_thread *me, unsigned nr, const long args[6],
+static void raise_of(struct fx_thread *me, unsigned nr, const __u64 args[6],
 		     int64_t ret)
 {
 	if (!fx_call_signals[nr])
@@ -105,46 +112,122 @@ static void raise_of(struct fx_thread *me, unsigned nr, const long args[6],
 		fx_raise_here(me, SIGXFSZ);
 }
 
-int64_t fx_io(struct fx_thread *me, unsigned nr, unsigned how,
-	      const struct fx_deadline *deadline, const long args[6])
+/* Instead of a result: a handler has run, and the call goes on. */
+#define AGAIN (FX_IO_PLAIN - 1)
+/* Instead of what fx_call_begin() returned. */
+#define NOT_BEGUN UINT_MAX
+
+/* It was begun, inside. Leaves. */
+static int64_t wait_for(struct fx_thread *me, const struct fx_io *io,
+			unsigned begun)
 {
-	bool cancel = !(how & FX_IO_NO_CANCEL);
-	const struct fx_call_desc *desc = fx_owner_desc(nr);
+	struct flexsc_entry *call = io->call;
+	const struct fx_call_desc *desc = fx_owner_desc(call->nr);
+	uint32_t handlers = me->handlers, rigid = me->no_restart;
+	struct fx_wait wait = { .where = desc->name,
+				.deadline = io->deadline,
+				.mask = fx_thread_listens(me, io->cancel) };
+	enum fx_reason why;
+	int64_t ret;
 
-	for (;;) {
-		struct flexsc_entry call = { .nr = (uint16_t)nr,
-					     .nr_args = desc->nr_args };
-		uint32_t handlers = me->handlers, rigid = me->no_restart;
-		enum fx_reason why;
-		int64_t ret;
+	ret = fx_call_rest(&me->task, call, begun, &wait, &why);
+	fx_thread_leave(me);
+	if (ret != -ECANCELED || !why) {
+		raise_of(me, call->nr, call->args, ret);
+		return ret;
+	}
+	if (why == FX_WOKEN_TIMEOUT)
+		return -ETIMEDOUT;
+	if (why == FX_WOKEN_SIGNAL &&
+	    fx_interrupted(me, handlers, rigid,
+			   restarts(call->nr, call->args)))
+		return -EINTR;
+	return AGAIN;
+}
 
-		if (cancel)
+static unsigned begin(struct fx_thread *me, const struct fx_call_desc *desc,
+		      struct flexsc_entry *call)
+{
+	if (fx_likely(!(desc->flags & FX_CALL_CLOSES)))
+		return fx_call_begin(&me->task, call);
+	call->ret = fx_call(&me->task, call, desc->name, NULL, 0, NULL);
+	return 0;
+}
+
+/* @begun: NOT_BEGUN, or inside. */
+static int64_t carry_on(struct fx_thread *me, const struct fx_io *io,
+			unsigned begun)
+{
+	struct flexsc_entry *call = io->call;
+	const struct fx_call_desc *desc = fx_owner_desc(call->nr);
+	int64_t ret = AGAIN;
+
+	if (begun != NOT_BEGUN)
+		ret = wait_for(me, io, begun);
+	while (ret == AGAIN) {
+		if (io->cancel)
 			fx_thread_cancel_point(me);
 		if (fx_unlikely(!fx_thread_lent()))
 			return FX_IO_PLAIN;
-		for (unsigned i = 0; i < 6; i++)
-			call.args[i] = (uint64_t)args[i];
 		fx_thread_enter(me);
 		if (fx_unlikely(!me->task.carrier)) {
 			/* Brought home since: once more. */
 			fx_thread_leave(me);
 			continue;
 		}
-		ret = fx_call(&me->task, &call, desc->name, deadline,
-			      fx_thread_listens(me, cancel), &why);
-		fx_thread_leave(me);
-		if (fx_likely(ret >= 0))
-			return ret;
-		if (ret != -ECANCELED || !why) {
-			raise_of(me, nr, args, ret);
-			return ret;
+		call->ret = 0;
+		begun = begin(me, desc, call);
+		if (begun) {
+			ret = wait_for(me, io, begun);
+			continue;
 		}
-		if (why == FX_WOKEN_TIMEOUT)
-			return -ETIMEDOUT;
-		if (why == FX_WOKEN_SIGNAL &&
-		    fx_interrupted(me, handlers, rigid, restarts(nr, args)))
-			return -EINTR;
+		ret = call->ret;
+		fx_thread_leave(me);
+		raise_of(me, call->nr, call->args, ret);
 	}
+	return ret;
+}
+
+static __attribute__((noinline)) int64_t
+carry_on_usual(struct fx_thread *me, struct flexsc_entry *call, unsigned begun)
+{
+	struct fx_io io = { .call = call, .cancel = true };
+
+	return carry_on(me, &io, begun);
+}
+
+int64_t fx_io_call(struct fx_thread *me, struct flexsc_entry *call)
+{
+	unsigned begun;
+
+	if (fx_unlikely(fx_load_relaxed(&me->task.pending)))
+		return carry_on_usual(me, call, NOT_BEGUN);
+	fx_thread_enter(me);
+	if (fx_unlikely(!me->task.carrier)) {
+		fx_thread_leave(me);
+		return carry_on_usual(me, call, NOT_BEGUN);
+	}
+	begun = fx_call_begin(&me->task, call);
+	if (fx_unlikely(begun))
+		return carry_on_usual(me, call, begun);
+	fx_thread_leave(me);
+	if (fx_unlikely(call->ret < 0))
+		raise_of(me, call->nr, call->args, call->ret);
+	return call->ret;
+}
+
+int64_t fx_io(struct fx_thread *me, unsigned nr, unsigned how,
+	      const struct fx_deadline *deadline, const long args[6])
+{
+	struct flexsc_entry call = { .nr = (uint16_t)nr,
+				     .nr_args = fx_owner_desc(nr)->nr_args };
+	struct fx_io io = { .call = &call,
+			    .deadline = deadline,
+			    .cancel = !(how & FX_IO_NO_CANCEL) };
+
+	for (unsigned i = 0; i < 6; i++)
+		call.args[i] = (uint64_t)args[i];
+	return carry_on(me, &io, NOT_BEGUN);
 }
 
 int64_t fx_io_close(unsigned nr, const long args[6])

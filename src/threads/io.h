@@ -7,6 +7,7 @@
 #ifndef FX_THREADS_IO_H
 #define FX_THREADS_IO_H
 
+#include "call/owner.h"
 #include "threads/thread.h"
 
 /* Instead of a result: the thread is at home to stay; make the plain call. */
@@ -25,6 +26,12 @@
  */
 int64_t fx_io(struct fx_thread *me, unsigned nr, unsigned how,
 	      const struct fx_deadline *deadline, const long args[6]);
+
+/**
+ * fx_io_call - the same where there is nothing special
+ * @call: number, number of arguments, arguments, the rest 0; it closes nothing
+ */
+int64_t fx_io_call(struct fx_thread *me, struct flexsc_entry *call);
 
 /**
  * fx_io_close - close descriptors in any thread, lent or not
@@ -47,9 +54,12 @@ int64_t fx_io_close(unsigned nr, const long args[6]);
 int fx_io_closing(int fd);
 void fx_io_closing_end(int closing);
 
-/* The same in fewer words. */
-#define fx_io_args(me, nr, how, ...) \
-	fx_io((me), (nr), (how), NULL, (const long[6]){ __VA_ARGS__ })
+/* The same in fewer words: a number and its arguments. */
+#define fx_io_args(me, number, ...)                                       \
+	fx_io_call((me), &(struct flexsc_entry){                          \
+				 .nr = (number),                          \
+				 .nr_args = fx_owner_desc(number)->nr_args, \
+				 .args = { __VA_ARGS__ } })
 
 /**
  * fx_interrupted - a wait was ended by a signal; its handlers have run

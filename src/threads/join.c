@@ -4,9 +4,12 @@
 #include "threads/lot.h"
 #include "threads/recycle.h"
 #include "threads/relay.h"
+#include "threads/stacks.h"
 #include "threads/time.h"
 
 #include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /*
  * Another thread's copy of fx_task_self is as far from its thread pointer,
@@ -126,12 +129,18 @@ static int join_by_libc(pthread_t thread, void **result,
 			const struct fx_deadline *deadline)
 {
 	struct timespec ts;
+	int bad;
 
-	if (!deadline)
-		return pthread_join(thread, result);
-	ts = fx_timespec(deadline->at_ns);
-	return pthread_clockjoin_np(thread, result,
-				    fx_clock_id(deadline->clock), &ts);
+	if (deadline) {
+		ts = fx_timespec(deadline->at_ns);
+		bad = pthread_clockjoin_np(thread, result,
+					   fx_clock_id(deadline->clock), &ts);
+	} else {
+		bad = pthread_join(thread, result);
+	}
+	if (!bad)
+		fx_stack_joined(thread);
+	return bad;
 }
 
 int fx_thread_join(pthread_t thread, void **result,
@@ -156,6 +165,9 @@ int fx_thread_join(pthread_t thread, void **result,
 	}
 	if (!c.done)
 		return EINVAL;
+	/* It has ended long ago, for who asks. */
+	if (c.life & FX_LIFE_LEAVING)
+		deadline = NULL;
 	pthread_cleanup_push(give_up, (void *)thread);
 	bad = wait_for(me, &join, deadline);
 	pthread_cleanup_pop(0);
@@ -177,12 +189,19 @@ int fx_thread_tryjoin(pthread_t thread, void **result)
 			    .refuse = FX_LIFE_DETACHED | FX_LIFE_JOINING,
 			    .need = FX_LIFE_ENDED,
 			    .set = FX_LIFE_JOINING };
+	int bad;
 
 	if (thread == pthread_self())
 		return pthread_tryjoin_np(thread, result);
 	change(&c);
-	if (!c.t)
-		return pthread_tryjoin_np(thread, result);
+	if (!c.t) {
+		bad = pthread_tryjoin_np(thread, result);
+		if (!bad)
+			fx_stack_joined(thread);
+		return bad;
+	}
+	if (!c.done && c.life & FX_LIFE_LEAVING && !(c.life & c.refuse))
+		return fx_thread_join(thread, result, NULL);
 	if (!c.done)
 		return c.life & c.refuse ? EINVAL : EBUSY;
 	if (result)
@@ -240,6 +259,28 @@ static void take_away(void *arg, bool left)
 		fx_task_detach(arg);
 }
 
+static void leave_locked(void *arg)
+{
+	struct ending *e = arg;
+
+	if (!(e->me->life & FX_LIFE_ENDED) ||
+	    e->me->life & (FX_LIFE_DETACHED | FX_LIFE_JOINING))
+		return;
+	e->me->exiting = 1; /* whoever cancels it comes too late */
+	e->me->life = FX_LIFE_LEAVING;
+	e->marked = true;
+}
+
+bool fx_thread_leaves(struct fx_thread *me)
+{
+	struct ending e = { .me = me };
+
+	fx_thread_enter(me);
+	fx_lot_locked((void *)me->self, leave_locked, &e);
+	fx_thread_leave(me);
+	return e.marked;
+}
+
 bool fx_thread_gone(struct fx_thread *me)
 {
 	fx_lot_wake((void *)me->self, UINT32_MAX, FX_LOT_ANY, take_away,
@@ -247,7 +288,7 @@ bool fx_thread_gone(struct fx_thread *me)
 	return me->life & FX_LIFE_DETACHED;
 }
 
-static void locked(pthread_t thread, void (*what)(void *))
+static bool locked(pthread_t thread, void (*what)(void *))
 {
 	struct change c = { .thread = thread };
 	struct fx_thread *me = fx_thread_known();
@@ -257,6 +298,7 @@ static void locked(pthread_t thread, void (*what)(void *))
 	fx_lot_locked((void *)thread, what, &c);
 	if (me)
 		fx_thread_leave(me);
+	return c.done;
 }
 
 static void wear_locked(void *arg)
@@ -264,13 +306,46 @@ static void wear_locked(void *arg)
 	struct change *c = arg;
 
 	c->t = fx_thread_of(c->thread);
-	if (c->t)
-		c->t->worn = true;
+	if (!c->t)
+		return;
+	c->t->worn = true;
+	c->done = c->t->life & (FX_LIFE_ENDED | FX_LIFE_LEAVING);
 }
 
-void fx_thread_wear(pthread_t thread)
+bool fx_thread_wear(pthread_t thread)
 {
-	locked(thread, wear_locked);
+	return locked(thread, wear_locked);
+}
+
+struct number {
+	pid_t tid;
+	bool ended, lives;
+};
+
+/* Late by a moment is as good: nobody can know when a thread has ended. */
+static void compare(struct fx_thread *t, void *arg)
+{
+	struct number *of = arg;
+
+	if (t->tid != of->tid)
+		return;
+	if (fx_load_relaxed(&t->life) & (FX_LIFE_ENDED | FX_LIFE_LEAVING))
+		of->ended = true;
+	else
+		of->lives = true;
+}
+
+bool fx_thread_is_gone(pid_t process, pid_t tid)
+{
+	struct number of = { .tid = tid };
+
+	if (tid <= 0 || !fx_load_relaxed(&fx_threads_running) ||
+	    (process != -1 && process != getpid()) || tid == getpid())
+		return false;
+	fx_threads_walk(compare, &of);
+	/* In a child of fork the parent's are there still, by their numbers. */
+	return of.ended && !of.lives &&
+	       fx_arch_syscall(SYS_tgkill, getpid(), tid, 0, 0, 0, 0) == 0;
 }
 
 static void keep(struct fx_thread *t, void *arg)

@@ -119,6 +119,7 @@ enum fx_reason fx_lot_wait(struct fx_thread *me, const struct fx_lot_wait *wait)
 	unlock(b);
 	if (wait->release)
 		wait->release(wait->arg);
+	fx_store_relaxed(&me->task.on, (uint64_t)(uintptr_t)wait->key);
 	listens = fx_thread_listens(me, wait->cancel);
 	if (wait->last)
 		reason = fx_park_last(&me->task, wait->where, wait->deadline,

@@ -7,6 +7,8 @@
 #include "threads/time.h"
 
 #include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 
 /* Of __kind: type, and what the C library adds to it. */
 #define TYPE 15
@@ -48,6 +50,24 @@ static int wait_for(struct fx_thread *me, pthread_mutex_t *m,
 	return 0;
 }
 
+/*
+ * The C library's own function, at once and on a carrier. It may leave one that
+ * cannot be recovered locked (nptl/pthread_mutex_trylock.c compares with the
+ * wrong value); the one that this stands for does not.
+ */
+static int try_robust(struct fx_thread *me, pthread_mutex_t *m)
+{
+	uint32_t *word = fx_mutex_word(m);
+	int bad = pthread_mutex_trylock(m);
+
+	me->worn = true;
+	if (bad == ENOTRECOVERABLE &&
+	    (fx_load_relaxed(word) & FUTEX_TID_MASK) == (uint32_t)me->tid &&
+	    fx_exchange(word, 0u) & FUTEX_WAITERS)
+		fx_arch_syscall(SYS_futex, (long)word, FUTEX_WAKE, 1, 0, 0, 0);
+	return bad;
+}
+
 /* By the C library, at home; it stays there while it holds one with a priority. */
 static int lock_odd(struct fx_thread *me, pthread_mutex_t *m,
 		    const struct fx_deadline *deadline)
@@ -56,12 +76,13 @@ static int lock_odd(struct fx_thread *me, pthread_mutex_t *m,
 	struct timespec ts;
 	int bad = EBUSY;
 
-	if (kind_of(m) & ROBUST)
-		me->worn = true;
 	if (!priority)
-		bad = pthread_mutex_trylock(m);
+		bad = kind_of(m) & ROBUST ? try_robust(me, m) :
+					    pthread_mutex_trylock(m);
 	if (bad != EBUSY)
 		return bad;
+	if (kind_of(m) & ROBUST)
+		me->worn = true;
 	fx_thread_home(me, FX_HOME_LOCK);
 	me->held += priority;
 	if (deadline) {

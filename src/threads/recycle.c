@@ -2,6 +2,7 @@
 /* The list of kept threads; see threads/recycle.h. */
 #include "threads/recycle.h"
 
+#include "base/clock.h"
 #include "base/futex.h"
 #include "threads/alive.h"
 #include "threads/create.h"
@@ -11,6 +12,7 @@
 #include <signal.h>
 
 #define MAX_IDLE 128u
+#define KEPT_NS (2 * FX_NS_PER_SEC) /* not taken for so long, it ends */
 
 enum fx_taken {
 	WAITS,
@@ -102,17 +104,49 @@ static bool waits(void *arg)
 	return fx_load_acquire(&me->taken) == WAITS;
 }
 
+/* Return: false if it is not in the list: it is being taken, or joined. */
+static bool take_back(struct fx_thread *me)
+{
+	struct fx_thread **at;
+	bool found;
+
+	fx_thread_enter(me);
+	fx_lock(&idle.lock);
+	for (at = &idle.first; *at && *at != me; at = &(*at)->next)
+		;
+	found = *at;
+	if (found) {
+		*at = me->next;
+		idle.nr--;
+		me->life |= FX_LIFE_DETACHED;
+	}
+	fx_unlock(&idle.lock);
+	fx_thread_leave(me);
+	return found;
+}
+
 static void wait_to_be_taken(struct fx_thread *me)
 {
-	struct fx_lot_wait wait = {
-		.key = me, .where = "idle", .tag = 1, .check = waits, .arg = me
-	};
+	struct fx_deadline until = { .clock = FX_CLOCK_MONOTONIC };
+	struct fx_lot_wait wait = { .key = me,
+				    .where = "idle",
+				    .deadline = &until,
+				    .tag = 1,
+				    .check = waits,
+				    .arg = me };
+	enum fx_reason why;
 
+	until.at_ns = fx_now_ns() + KEPT_NS;
 	while (fx_load_acquire(&me->taken) == WAITS) {
 		/* A signal of the process that reached it goes home, and on. */
 		fx_thread_enter(me);
-		fx_lot_wait(me, &wait);
+		why = fx_lot_wait(me, &wait);
 		fx_thread_leave(me);
+		if (why != FX_WOKEN_TIMEOUT)
+			continue;
+		if (fx_thread_leaves(me) || take_back(me))
+			return;
+		until.at_ns = fx_now_ns() + KEPT_NS;
 	}
 }
 
@@ -124,7 +158,8 @@ bool fx_recycle(struct fx_thread *me, void *result)
 	    !fx_thread_lent() || !fx_fresh_can(me))
 		return false;
 	fx_fresh_make(me);
-	if (me->worn || me->stays || !fx_thread_lent())
+	if (me->worn || me->stays || !fx_thread_lent() ||
+	    (me->has_alternate && !me->first_alternate))
 		return false;
 	me->result = result;
 	me->taken = WAITS;

@@ -5,6 +5,8 @@
 #include "arch/arch.h"
 #include "base/futex.h"
 #include "engine/interrupt.h"
+#include "threads/alternate.h"
+#include "threads/fault.h"
 #include "threads/mask.h"
 #include "threads/thread.h"
 
@@ -44,21 +46,6 @@ static pid_t own_pid(void)
 	return (pid_t)fx_arch_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
 }
 
-static bool from_fault(int signal, const siginfo_t *info)
-{
-	switch (signal) {
-	case SIGSEGV:
-	case SIGBUS:
-	case SIGFPE:
-	case SIGILL:
-	case SIGTRAP:
-	case SIGSYS:
-		return info->si_code > 0;
-	default:
-		return false;
-	}
-}
-
 static void on_signal(int signal, siginfo_t *info, void *context);
 
 /* The kernel has set it to default already; this delivery was not the one. */
@@ -75,6 +62,16 @@ static void install_once_more(int signal)
 	sigaction(signal, &action, NULL);
 }
 
+/* To the thread's own kernel thread, where the kernel has its mask. */
+static void send_home(const struct fx_thread *me, int signal, siginfo_t *info)
+{
+	install_once_more(signal);
+	if (fx_arch_syscall(SYS_rt_tgsigqueueinfo, own_pid(), me->tid, signal,
+			    (long)info, 0, 0))
+		fx_arch_syscall(SYS_tgkill, own_pid(), me->tid, signal, 0, 0,
+				0);
+}
+
 /*
  * Keep it pending on this kernel thread until the thread can take it; all
  * signals are blocked. On a kernel thread whose thread is away: no thread-local
@@ -83,12 +80,21 @@ static void install_once_more(int signal)
 static void keep(struct fx_thread *me, int signal, siginfo_t *info,
 		 ucontext_t *context)
 {
-	install_once_more(signal);
-	if (fx_arch_syscall(SYS_rt_tgsigqueueinfo, own_pid(), me->tid, signal,
-			    (long)info, 0, 0))
-		fx_arch_syscall(SYS_tgkill, own_pid(), me->tid, signal, 0, 0,
-				0);
+	send_home(me, signal, info);
 	*mask_of(context) = FX_MASK_ALL;
+}
+
+static void note_handler(struct fx_thread *me, const ucontext_t *context,
+			 uintptr_t frame)
+{
+	/* Not that of a carrier, nor one that disarmed itself. */
+	if (me->has_alternate && !me->task.carrier &&
+	    !(context->uc_stack.ss_flags & SS_DISABLE))
+		me->alternate = context->uc_stack;
+	if (me->at_work)
+		fx_thread_at_work(me, fx_arch_interrupted_sp(context));
+	if (!me->at_work++)
+		me->handler_frame = frame;
 }
 
 static void call_handler(struct fx_thread *me, int signal, siginfo_t *info,
@@ -98,9 +104,8 @@ static void call_handler(struct fx_thread *me, int signal, siginfo_t *info,
 	int flags = fx_load_relaxed(&relay.user[signal].flags);
 
 	if (me) {
-		if (!me->at_work++)
-			me->handler_frame =
-				(uintptr_t)__builtin_frame_address(0);
+		note_handler(me, context,
+			     (uintptr_t)__builtin_frame_address(0));
 		me->handlers++;
 		me->no_restart += !(flags & SA_RESTART);
 	}
@@ -111,21 +116,6 @@ static void call_handler(struct fx_thread *me, int signal, siginfo_t *info,
 		((void (*)(int))handler)(signal);
 	if (me && me->at_work)
 		me->at_work--;
-}
-
-/*
- * A fault on a carrier: the handler runs at home, like all of them, with what
- * it is to have blocked; the carrier must not keep that.
- */
-static void bring_home(struct fx_thread *me, ucontext_t *context)
-{
-	uint64_t during = fx_mask_swap(*mask_of(context)) & ~*mask_of(context);
-
-	*mask_of(context) = me->mask;
-	me->at_work++;
-	fx_thread_home(me, FX_HOME_SIGNAL);
-	me->at_work--;
-	fx_mask_set(me->mask | during);
 }
 
 /*
@@ -153,7 +143,12 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 				     FX_SIGNAL_CANCEL);
 		return;
 	}
-	if (me && me->inside && !from_fault(signal, info)) {
+	/* Carriers block all but faults, which anybody can send. */
+	if (me && me->task.carrier && !fx_fault_is(signal, info)) {
+		send_home(me, signal, info);
+		return;
+	}
+	if (me && me->inside && !fx_fault_is(signal, info)) {
 		/* Before the mask is noted: a second signal would note its own
 		 * over this one's, and this one would stay blocked. */
 		fx_mask_set(FX_MASK_ALL);
@@ -162,8 +157,11 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 		fx_interrupt_outside(&me->task, FX_PENDING_SIGNAL, 0);
 		return;
 	}
-	if (me && me->task.carrier && !me->inside && !fx_task_busy(&me->task))
-		bring_home(me, context);
+	if (me && me->task.carrier && !me->inside && !fx_task_busy(&me->task)) {
+		install_once_more(signal);
+		fx_fault_go_home(me, signal, info, context);
+		return;
+	}
 	call_handler(me, signal, info, context);
 }
 
@@ -185,6 +183,7 @@ static void interrupted(struct fx_thread *me, ucontext_t *context)
 	 * to be interrupted again; whatever comes in between returns at once.
 	 */
 	*mask_of(context) = me->mask;
+	context->uc_stack = fx_alternate_of(me);
 	fx_thread_enter(me);
 	fx_arch_syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&own, 0,
 			sizeof(own), 0, 0);
@@ -248,6 +247,18 @@ static void on_cancel(int signal, siginfo_t *info, void *context)
 		relay.libc_cancel.handler(signal, info, context);
 }
 
+/*
+ * If the handler aborts, SIGABRT is for the application's own, which finds it
+ * as it is in threads of its own: abort(3) of glibc 2.41 unblocks nothing.
+ */
+static void let_it_abort(void)
+{
+	const uint64_t aborts = 1ull << (SIGABRT - 1);
+
+	fx_arch_syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&aborts, 0,
+			sizeof(aborts), 0, 0);
+}
+
 static void on_setxid(int signal, siginfo_t *info, void *context)
 {
 	struct fx_thread *me = fx_thread_self();
@@ -258,12 +269,15 @@ static void on_setxid(int signal, siginfo_t *info, void *context)
 	if (!own) {
 		if (me)
 			me->in_setxid++;
+		else
+			let_it_abort();
 		relay.libc_setxid.handler(signal, info, context);
 		if (me)
 			me->in_setxid--;
 		return;
 	}
 	fx_arch_set_thread_pointer(own);
+	let_it_abort();
 	relay.libc_setxid.handler(signal, info, context);
 	fx_arch_set_thread_pointer(me->task.context.tls);
 }

@@ -146,6 +146,12 @@ void *fx_thread_parking_top(const struct fx_thread *t)
 	return slab.base + (t->index + 1) * slab.stack_size;
 }
 
+stack_t fx_thread_parking_stack(const struct fx_thread *t)
+{
+	return (stack_t){ .ss_sp = slab.base + t->index * slab.stack_size,
+			  .ss_size = slab.stack_size };
+}
+
 bool fx_thread_parking(const void *address)
 {
 	const char *base = fx_load_acquire(&slab.base), *p = address;
@@ -161,6 +167,11 @@ void fx_threads_walk(void (*see)(struct fx_thread *t, void *arg), void *arg)
 		see(t, arg);
 		t = t->all == t ? NULL : t->all;
 	}
+}
+
+struct fx_thread *const *fx_threads_first(void)
+{
+	return &slab.all;
 }
 
 void fx_slab_after_fork(void)

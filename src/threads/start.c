@@ -4,17 +4,21 @@
 
 #include "arch/arch.h"
 #include "base/futex.h"
+#include "engine/attempt.h"
 #include "engine/interrupt.h"
+#include "page/trace.h"
 #include "threads/alive.h"
 #include "threads/cond.h"
 #include "threads/create.h"
 #include "threads/fresh.h"
 #include "threads/lot.h"
 #include "threads/mutex.h"
+#include "threads/observe.h"
 #include "threads/recycle.h"
 #include "threads/relay.h"
 #include "threads/rwlock.h"
 #include "threads/sem.h"
+#include "threads/stacks.h"
 #include "threads/thread.h"
 
 #include <errno.h>
@@ -71,6 +75,13 @@ static void leave_parents_sched(void)
 	parents_sched = false;
 }
 
+/* In the child of a fork that a thread made. */
+static void need_again(struct fx_thread *me)
+{
+	if (me->holders && !me->stays && !me->exiting)
+		me->needs = fx_sched_need() == 0;
+}
+
 static int begin(void)
 {
 	const char *cores = getenv("FLEXSC_CORES");
@@ -96,32 +107,55 @@ static int begin(void)
 	bad = fx_sched_init(&options);
 	if (bad)
 		return bad;
+	fx_sendfile_whole = true;
 	fx_rseq_leave();
 	fx_fresh_start();
 	bad = fx_relay_start();
-	if (bad)
+	if (bad) {
 		fx_sched_fini();
-	return bad;
+		return bad;
+	}
+	need_again(fx_thread_self());
+	fx_observe_start();
+	return 0;
+}
+
+static bool is_set(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value && *value != '0';
+}
+
+static void tell_started(void)
+{
+	if (is_set("FLEXSC_VERBOSE"))
+		fprintf(stderr,
+			"flexsc: %s (%d): on FlexSC-Threads, engine %s, %u "
+			"processors\n",
+			program_invocation_short_name, (int)getpid(),
+			fx_sched_engine(), fx_sched_nr_queues());
 }
 
 static void decline(int bad)
 {
-	const char *quiet = getenv("FLEXSC_QUIET");
 	const char *why = strerror(-bad);
 
-	if (quiet && *quiet && *quiet != '0')
-		return;
 	if (bad == -ENOTSUP)
 		why = "shadow stacks are on";
 	else if (bad == -ENOSYS)
 		why = "this C library is not understood";
-	fprintf(stderr, "flexsc: %s: running without FlexSC-Threads (%s)\n",
-		program_invocation_short_name, why);
+	fx_observe_declined(why);
+	if (!is_set("FLEXSC_QUIET"))
+		fprintf(stderr,
+			"flexsc: %s: running without FlexSC-Threads (%s)\n",
+			program_invocation_short_name, why);
 }
 
 int fx_threads_start(void)
 {
 	int saved = errno, bad = 0;
+	bool now = false;
 
 	if (fx_likely(fx_load_acquire(&state) == RUNNING))
 		return 1;
@@ -130,10 +164,13 @@ int fx_threads_start(void)
 		bad = begin();
 		fx_store_release(&state, bad ? DECLINED : RUNNING);
 		fx_store_release(&fx_threads_running, !bad);
+		now = !bad;
 	}
 	fx_unlock(&lock);
 	if (bad)
 		decline(bad);
+	else if (now)
+		tell_started();
 	errno = saved;
 	return state == RUNNING;
 }
@@ -145,15 +182,20 @@ void fx_threads_never(void)
 
 void fx_threads_after_signal_fork(void)
 {
+	const struct fx_thread *me = fx_thread_self();
+
 	lock.word = 0;
 	fx_alive_after_fork();
 	fx_create_after_fork();
+	fx_stacks_after_fork(me ? me->own : NULL);
+	fx_trace_after_fork();
 	if (state != RUNNING)
 		return;
 	fx_slab_after_fork();
 	fx_recycle_after_fork();
 	fx_lot_after_fork();
 	fx_relay_after_fork();
+	fx_observe_after_fork();
 	parents_sched = true;
 	fx_store_relaxed(&fx_threads_running, 0u);
 	fx_store_relaxed(&state, (uint32_t)NOT_YET);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static const char *const reasons[FX_NR_HOME_REASONS] = {
+const char *const fx_home_reason_names[FX_NR_HOME_REASONS] = {
 	[FX_HOME_SIGNAL] = "signal",
 	[FX_HOME_CANCEL] = "cancel",
 	[FX_HOME_EXIT] = "exit",
@@ -42,19 +42,19 @@ static void queues(FILE *out)
 {
 	struct fx_queue_counters c;
 
+#define WRITE(name)                                             \
+	fprintf(out, "%s\"" #name "\":%lu", separator, c.name); \
+	separator = ",";
+
 	for (uint32_t i = 0; i < fx_sched_nr_queues(); i++) {
+		const char *separator = "";
+
 		fx_sched_counters(i, &c);
-		fprintf(out,
-			"%s{\"parks\":%lu,\"yields\":%lu,\"rounds\":%lu,"
-			"\"sleeps\":%lu,\"steals\":%lu,"
-			"\"handoffs\":%lu,\"handoffs_running\":%lu,\"homes\":%lu,\"received\":%lu,"
-			"\"timeouts\":%lu,\"calls\":%lu,\"calls_parked\":%lu,"
-			"\"calls_together\":%lu,\"cancels\":%lu}",
-			i ? "," : "", c.parks, c.yields, c.rounds, c.sleeps,
-			c.steals, c.handoffs, c.handoffs_running, c.homes,
-			c.received, c.timeouts, c.calls, c.calls_parked,
-			c.calls_together, c.cancels);
+		fputs(i ? ",{" : "{", out);
+		FX_QUEUE_COUNTERS(WRITE)
+		putc('}', out);
 	}
+#undef WRITE
 }
 
 static void carriers(FILE *out)
@@ -63,9 +63,10 @@ static void carriers(FILE *out)
 
 	fx_sched_carriers(&c);
 	fprintf(out,
-		"{\"now\":%lu,\"spares\":%lu,\"sleeping\":%lu,\"made\":%lu,"
+		"{\"now\":%lu,\"spares\":%lu,\"sleeping\":%lu,"
+		"\"resting\":%lu,\"made\":%lu,"
 		"\"ended\":%lu,\"closes_moved\":%lu}",
-		c.carriers, c.spares, c.sleeping, c.made, c.ended,
+		c.carriers, c.spares, c.sleeping, c.resting, c.made, c.ended,
 		c.closes_moved);
 }
 
@@ -103,7 +104,8 @@ static void list(struct fx_thread *t, void *arg)
 		fprintf(l->out, ",\"where\":\"%s\",\"for_ms\":%u", look.where,
 			fx_now_ms_coarse() - look.since_ms);
 	if (t->stays)
-		fprintf(l->out, ",\"stays\":\"%s\"", reasons[t->stays]);
+		fprintf(l->out, ",\"stays\":\"%s\"",
+			fx_home_reason_names[t->stays]);
 	fprintf(l->out, "}");
 }
 
@@ -122,9 +124,10 @@ void fx_stats_write(FILE *out)
 	for (unsigned i = 0; i < FX_NR_HOME_REASONS; i++) {
 		uint64_t n = get(&fx_thread_counters.homes[i]);
 
-		if (!n || !reasons[i])
+		if (!n || !fx_home_reason_names[i])
 			continue;
-		fprintf(out, "%s\"%s\":%lu", any ? "," : "", reasons[i], n);
+		fprintf(out, "%s\"%s\":%lu", any ? "," : "",
+			fx_home_reason_names[i], n);
 		any = true;
 	}
 	fprintf(out, "},\"queues\":[");

@@ -37,7 +37,7 @@ enum fx_home_reason {
 	FX_HOME_IDENTITY, /* credentials, scheduling, namespaces */
 	FX_HOME_CALL, /* a call that only the own kernel thread can make */
 	FX_HOME_MAIN, /* stays: the first thread */
-	FX_HOME_STACK, /* stays: a stack of its own, or for signals */
+	FX_HOME_STACK, /* sets an alternate stack; stays: a stack of its own */
 	FX_HOME_FOREIGN, /* stays: not made by pthread_create() */
 	FX_HOME_OFTEN, /* stays: went home too often */
 	FX_NR_HOME_REASONS
@@ -51,6 +51,10 @@ struct fx_thread {
 	uint32_t inside; /* T: in code that no handler may interrupt */
 	uint32_t at_work; /* T: handlers running; no lending meanwhile */
 	uintptr_t handler_frame; /* T: of the outermost of them */
+	stack_t alternate; /* T: signal stack; see threads/alternate.h */
+	bool has_alternate; /* T: perhaps; `alternate` is true while away */
+	bool first_alternate; /* T: it is the one that it began with */
+	bool home_alternate; /* T: then, that of its home is the parking stack */
 	uint8_t stays; /* T: enum fx_home_reason: never lent again */
 	uint8_t cancel_disabled; /* T: as the C library has it */
 	uint8_t cancel_async; /* T: the same */
@@ -77,6 +81,10 @@ struct fx_thread {
 	bool by_carrier; /* creator: what it inherited is a carrier's */
 	uint32_t life; /* under the bucket's lock: enum fx_life */
 	uint32_t published; /* futex: see threads/create.c */
+	pthread_t *out; /* creator's: of pthread_create() */
+	uint32_t holders; /* A: of the record: itself, its creator */
+	bool needs; /* creator, then T: carriers; see fx_sched_need() */
+	struct fx_stack *own; /* I: see threads/stacks.h; or NULL */
 	size_t stack_size, guard_size; /* I: as asked for */
 	bool counted; /* creator, then T: see threads/alive.h */
 	bool worn; /* T: changed in a way that a new thread would see */
@@ -87,13 +95,16 @@ struct fx_thread {
 	struct fx_thread *all; /* L: every one ever made */
 };
 
-/* What the process has counted. */
+/* What the process has counted, beside goings home. */
+#define FX_THREAD_COUNTERS(x) x(created) x(recycled) x(ended)
+
 struct fx_thread_counters {
 	uint64_t homes[FX_NR_HOME_REASONS]; /* A */
-	uint64_t created, recycled, ended; /* A */
+	FX_THREAD_COUNTERS(FX_COUNTER_FIELD) /* A */
 };
 
 extern struct fx_thread_counters fx_thread_counters;
+extern const char *const fx_home_reason_names[FX_NR_HOME_REASONS];
 
 /* Can tasks be lent at all? Set by fx_threads_start(). */
 extern uint32_t fx_threads_running;
@@ -213,14 +224,21 @@ void fx_thread_home(struct fx_thread *me, enum fx_home_reason reason);
 /* The same for good. */
 void fx_thread_stay(struct fx_thread *me, enum fx_home_reason reason);
 
+/* At home: do handlers run, above @sp? One left by a jump does not count. */
+bool fx_thread_at_work(struct fx_thread *me, uintptr_t sp);
+
 /* threads/slab.c: memory that is never given back, only reused. */
 struct fx_thread *fx_thread_new(void);
 void fx_thread_free(struct fx_thread *thread);
 /* NULL if there is none for it: then it must stay at home. */
 void *fx_thread_parking_top(const struct fx_thread *thread);
+/* The same as the kernel is told of it. Of one that has one. */
+stack_t fx_thread_parking_stack(const struct fx_thread *thread);
 /* Is this address on a parking stack? Signal handlers. */
 bool fx_thread_parking(const void *address);
 void fx_threads_walk(void (*see)(struct fx_thread *t, void *arg), void *arg);
+/* Where the first of them is, for observers of other processes. */
+struct fx_thread *const *fx_threads_first(void);
 void fx_slab_after_fork(void);
 
 #endif /* FX_THREADS_THREAD_H */

@@ -192,7 +192,8 @@ static void children(void)
 	struct rusage usage;
 	siginfo_t info;
 	int status = 0;
-	pid_t pid = exit_later(30, 3);
+	/* Not before the next call has been made, however slow that is. */
+	pid_t pid = exit_later(30 * slowness(), 3);
 
 	DO(wait4, -1, &status, WNOHANG, NULL);
 	note("is it", DO_NEW(wait4, pid, &status, 0, &usage) == pid);
@@ -216,15 +217,26 @@ static void children(void)
 static void child_beside(void)
 {
 	struct op waited = { 0 }, polled = { 0 };
-	pid_t pid = exit_later(300, 9);
-	int status = 0, pidfd = (int)CALL(pidfd_open, pid, 0);
-	struct pollfd ready = { .fd = pidfd, .events = POLLIN };
+	int status = 0, pidfd, told[2];
+	struct pollfd ready = { .events = POLLIN };
+	char byte;
+	pid_t pid;
 
+	CHECK_EQ(pipe(told), 0);
+	pid = fork_or_fail();
+	if (!pid) {
+		close(told[1]);
+		_exit(read(told[0], &byte, 1) == 0 ? 9 : 1);
+	}
+	close(told[0]);
+	pidfd = (int)CALL(pidfd_open, pid, 0);
+	ready.fd = pidfd;
 	POST(waitpid, &waited, pid, &status, 0);
 	POST(poll, &polled, &ready, 1, -1);
 	for (int i = 0; i < 100; i++)
 		CHECK_EQ(CALL(post, SYS_getppid, 0, 0, 0, 0, 0, 0), getppid());
 	CHECK_EQ(waited.nr_done + polled.nr_done, 0);
+	close(told[1]);
 	CHECK_EQ(WAIT(&waited), pid);
 	CHECK_EQ(WEXITSTATUS(status), 9);
 	CHECK_EQ(WAIT(&polled), 1);

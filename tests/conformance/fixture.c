@@ -185,15 +185,20 @@ int make_file(const char *path, size_t size_bytes)
 int fill_up(int fd)
 {
 	static const uint8_t buf[4096];
-	int flags = (int)NEED(fcntl(fd, F_GETFL)), total = 0;
+	int flags = (int)NEED(fcntl(fd, F_GETFL)), total = 0, before;
 	ssize_t ret;
 
 	NEED(fcntl(fd, F_SETFL, flags | O_NONBLOCK));
-	while ((ret = write(fd, buf, sizeof(buf))) > 0)
-		total += (int)ret;
-	CHECK_EQ(errno, EAGAIN);
-	while ((ret = write(fd, buf, 1)) > 0)
-		total += (int)ret;
+	/* Of TCP the other side may take some more, later. */
+	do {
+		before = total;
+		while ((ret = write(fd, buf, sizeof(buf))) > 0)
+			total += (int)ret;
+		CHECK_EQ(errno, EAGAIN);
+		while ((ret = write(fd, buf, 1)) > 0)
+			total += (int)ret;
+		sleep_ms(slowness() > 1 ? 300 : 5);
+	} while (total != before);
 	NEED(fcntl(fd, F_SETFL, flags));
 	return total;
 }

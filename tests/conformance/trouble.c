@@ -8,11 +8,15 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 
 /* The caller's error: no crash, no second completion, the loop goes on. */
@@ -335,7 +339,7 @@ static void signals(void)
 		make_pair(sv[i]);
 	CHECK_EQ(sigaction(SIGALRM, &action, NULL), 0); /* no SA_RESTART */
 	CHECK_EQ(setitimer(ITIMER_REAL, &often, NULL), 0);
-	for (int round = 0; now_ns() < until; round++) {
+	for (int round = 0; now_ns() < until || nr_alarms <= 100; round++) {
 		for (int i = 0; i < 4; i++) {
 			if (!reads[i].posted)
 				POST(read, &reads[i], sv[i][0], buf[i], 10);
@@ -490,7 +494,58 @@ static void positions_of_a_pipe(void)
 	close(file);
 }
 
+static void filter_this_thread(void)
+{
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog program = { .len = 1, .filter = &allow };
+
+	CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+/*
+ * A program confines itself when its calls are under way: parked, in threads,
+ * in the middle of a chain, just posted. All of them go on.
+ */
+static void filtered_later(void)
+{
+	struct timespec nap = { .tv_nsec = 300 * 1000000 };
+	struct op reads[8] = { 0 }, naps[3] = { 0 }, opened = { 0 },
+		  ended = { 0 }, seek = { 0 };
+	int sv[8][2], file = make_file("file", 10);
+	struct stat st;
+	char buf[8][10];
+
+	for (int i = 0; i < 8; i++) {
+		make_pair(sv[i]);
+		POST(read, &reads[i], sv[i][0], buf[i], 10);
+	}
+	for (int i = 0; i < 3; i++)
+		POST(nanosleep, &naps[i], &nap, NULL);
+	run_ms(20);
+	POST(lseek, &seek, file, 5, SEEK_SET);
+	POST(fstat, &opened, file, &st);
+	filter_this_thread();
+	run_ms(20);
+	CHECK_EQ(flexsc_cancel(&reads[7].ev), 0);
+	CHECK_EQ(WAIT(&reads[7]), -ECANCELED);
+	for (int i = 0; i < 7; i++) {
+		CHECK_EQ(write(sv[i][1], "abc", 3), 3);
+		CHECK_EQ(WAIT(&reads[i]), 3);
+		CHECK_EQ(memcmp(buf[i], "abc", 3), 0);
+	}
+	CHECK_EQ(WAIT(&opened), 0);
+	CHECK_EQ(WAIT(&seek), 5);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(WAIT(&naps[i]), 0);
+	POST(read, &ended, sv[0][0], buf[0], 10);
+	run_ms(5);
+	close(sv[0][1]);
+	CHECK_EQ(WAIT(&ended), 0);
+}
+
 static const struct test tests[] = {
+	{ "filtered_later", filtered_later, 0 },
 	{ "closed_natively", closed_natively, 0 },
 	{ "closed_natively_often", closed_natively_often, 0 },
 	{ "close_parked", close_parked, 0 },

@@ -19,6 +19,7 @@ from source_package import Unavailable, compile_errors, fetch, run
 TITLE = "The C library's own tests"
 VERDICTS = {0: "PASS", 1: "FAIL", 77: "UNSUPPORTED"}
 HERE = pathlib.Path(__file__).resolve().parent
+PART = HERE / "smoke.txt"
 RESULTS = HERE / "RESULTS"
 LONGEST = 300.0  # some take 100 s
 

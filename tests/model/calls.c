@@ -361,9 +361,7 @@ static const char *const mistake_names[] = {
 
 static void run_scenario(const struct scenario *s, enum mistake with)
 {
-	static char name[100];
 	struct fx_model m = {
-		.name = name,
 		.setup = setup,
 		.check = s->check,
 		.by_stack = true,
@@ -372,9 +370,7 @@ static void run_scenario(const struct scenario *s, enum mistake with)
 	mistake = with;
 	for (unsigned int i = 0; i < FX_ARRAY_SIZE(s->thread); i++)
 		m.thread[i] = s->thread[i];
-	snprintf(name, sizeof(name), "%s%s%s", s->name, with ? ": " : "",
-		 with ? mistake_names[with] : "");
-	fx_model_tap(&m, with != RIGHT);
+	fx_model_tap_seeded(&m, s->name, mistake_names[with]);
 }
 
 int main(int argc, char **argv)

@@ -87,6 +87,9 @@ int fx_model_run(const struct fx_model *m, struct fx_model_stats *out);
 
 /* TAP: run @m, print "ok N - name" when it fails exactly as expected. */
 void fx_model_tap(const struct fx_model *m, bool expect_failure);
+/* A scenario with a mistake, which is to be found, or NULL: there is none. */
+void fx_model_tap_seeded(const struct fx_model *m, const char *name,
+			 const char *mistake);
 /* The same with states told apart by history, then by stack. */
 void fx_model_tap_both(const struct fx_model *m, bool expect_failure);
 /* Return: the exit status after printing the plan. */

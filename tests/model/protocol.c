@@ -252,9 +252,7 @@ static const char *const mistake_names[] = {
 
 static void run_scenario(const struct scenario *s, enum mistake with)
 {
-	static char name[100];
 	struct fx_model m = {
-		.name = name,
 		.setup = s->setup,
 		.check = s->check,
 		.thread = { s->owner },
@@ -266,9 +264,7 @@ static void run_scenario(const struct scenario *s, enum mistake with)
 		m.thread[i + 1] = s->other;
 	if (s->other == model_consumer)
 		m.daemons = CONSUMERS(s->nr_others);
-	snprintf(name, sizeof(name), "%s%s%s", s->name, with ? ": " : "",
-		 with ? mistake_names[with] : "");
-	fx_model_tap(&m, with != RIGHT);
+	fx_model_tap_seeded(&m, s->name, mistake_names[with]);
 }
 
 int main(void)

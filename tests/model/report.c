@@ -161,6 +161,18 @@ void fx_model_tap(const struct fx_model *m, bool expect_failure)
 	fflush(stdout);
 }
 
+void fx_model_tap_seeded(const struct fx_model *m, const char *name,
+			 const char *mistake)
+{
+	struct fx_model copy = *m;
+	char whole[120];
+
+	snprintf(whole, sizeof(whole), "%s%s%s", name, mistake ? ": " : "",
+		 mistake ? mistake : "");
+	copy.name = whole;
+	fx_model_tap(&copy, mistake);
+}
+
 void fx_model_tap_both(const struct fx_model *m, bool expect_failure)
 {
 	struct fx_model copy = *m;

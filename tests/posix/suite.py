@@ -67,6 +67,13 @@ def name_of(root, path):
     return str(path.relative_to(root / FOLDER).with_suffix(""))
 
 
+def starves(command):
+    """With a real-time priority it takes the processors from others' time limits."""
+    source = pathlib.Path(command[-1]).with_suffix(".c")
+    return source.exists() and re.search(r"SCHED_(FIFO|RR)",
+                                         source.read_text(errors="replace")) is not None
+
+
 def prepare(build, jobs, wanted):
     """Makes the tests whose name wanted() wants.
 

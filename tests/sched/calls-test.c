@@ -5,10 +5,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <linux/userfaultfd.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -237,9 +244,14 @@ static void busy_calls(void)
 	EXPECT(nr_slept == 300);
 }
 
-enum { SERVER, CLIENT, NR_TURN = 16, TURNS = 200 };
+enum {
+	SERVER,
+	CLIENT,
+	NR_TURN = 16,
+	TURNS = 200
+};
 
-static unsigned turns_over;
+static unsigned turns_begun, turns_over;
 static uint64_t nr_parked;
 
 static int64_t receive(struct fx_task *me, int fd, unsigned flags)
@@ -260,9 +272,12 @@ static void take_turns(struct thread *t)
 	struct fx_task *me = &t->task;
 	int fd = sockets[0][t->number % 2];
 
+	__atomic_add_fetch(&turns_begun, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&turns_begun, __ATOMIC_SEQ_CST) < NR_TURN)
+		sleep_ns(t, FX_NS_PER_MS);
 	for (int i = 0; t->number == SERVER && i < TURNS; i++) {
 		EXPECT(receive(me, fd, 0) == 1);
-		EXPECT(call3(me, SYS_write, (uint64_t)fd, (uintptr_t)"", 1) ==
+		EXPECT(call3(me, SYS_write, (uint64_t)fd, (uintptr_t) "", 1) ==
 		       1);
 	}
 	for (int i = 0; t->number == CLIENT && i < TURNS; i++) {
@@ -291,7 +306,10 @@ static void lets_others(void)
 		EXPECT(nr_parked < TURNS * 3 / 4); /* else all of them */
 }
 
-enum { NR_ANSWERS = 40, BIG = 1 << 20 };
+enum {
+	NR_ANSWERS = 40,
+	BIG = 1 << 20
+};
 
 static char big[BIG];
 static uint64_t nr_together;
@@ -403,6 +421,141 @@ static void strays(void)
 	threads_join(threads, 1);
 }
 
+/*
+ * Storage that does not answer, where no signal reaches: the kernel waits for
+ * the page of a buffer. Others on the same carrier go on.
+ */
+#define PAGE 4096u
+
+static char *missing; /* pages that nobody has filled in yet */
+static int stored = -1;
+static unsigned nr_ticks;
+
+static void stuck(struct thread *t)
+{
+	struct fx_task *me = &t->task;
+	char *page = missing + t->number * PAGE, byte;
+
+	/* The engine asks once what a descriptor is. */
+	EXPECT(call3(me, SYS_read, (uint64_t)stored, (uintptr_t)&byte, 1) == 1);
+	switch (t->number) {
+	case 0:
+		EXPECT(call3(me, SYS_read, (uint64_t)stored, (uintptr_t)page,
+			     1) == 1);
+		break;
+	case 1:
+		EXPECT(call3(me, SYS_pread64, (uint64_t)stored, (uintptr_t)page,
+			     1) == 1);
+		break;
+	case 2:
+		EXPECT(call3(me, SYS_fstat, (uint64_t)stored, (uintptr_t)page,
+			     0) == 0);
+		break;
+	default:
+		for (int i = 0; i < 50; i++) {
+			sleep_ns(t, FX_NS_PER_MS);
+			__atomic_add_fetch(&nr_ticks, 1, __ATOMIC_RELAXED);
+		}
+	}
+}
+
+static bool hold_pages(int uffd, unsigned nr)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	missing = mmap(NULL, nr * PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	range.range.start = (uintptr_t)missing;
+	range.range.len = nr * PAGE;
+	return uffd >= 0 && ioctl(uffd, UFFDIO_API, &api) == 0 &&
+	       ioctl(uffd, UFFDIO_REGISTER, &range) == 0;
+}
+
+static void storage(void)
+{
+	const char *engine = getenv("FLEXSC_ENGINE");
+	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	struct uffdio_zeropage zero = { 0 };
+	struct thread *threads;
+	uint64_t end = fx_now_ns() + 20 * FX_NS_PER_SEC;
+
+	if ((engine && strcmp(engine, "poll") != 0 &&
+	     strcmp(engine, "kmod") != 0) ||
+	    !hold_pages(uffd, 3)) {
+		printf("# no such wait here\n");
+		return;
+	}
+	stored = memfd_create("stored", MFD_CLOEXEC);
+	EXPECT(write(stored, "abcdefgh", 8) == 8 &&
+	       lseek(stored, 0, SEEK_SET) == 0);
+	scheduler(1);
+	threads = threads_start(4, stuck, NULL);
+	while (__atomic_load_n(&nr_ticks, __ATOMIC_RELAXED) < 50 &&
+	       fx_now_ns() < end)
+		usleep(1000);
+	EXPECT(__atomic_load_n(&nr_ticks, __ATOMIC_RELAXED) == 50);
+	zero.range.start = (uintptr_t)missing;
+	zero.range.len = 3 * PAGE;
+	EXPECT(ioctl(uffd, UFFDIO_ZEROPAGE, &zero) == 0);
+	threads_join(threads, 4);
+}
+
+/* A filter that lets everything through; engine kmod becomes poll by it. */
+static int allow_all(void)
+{
+	struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog program = { .len = 1, .filter = &allow };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -1;
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+			    SECCOMP_FILTER_FLAG_TSYNC, &program);
+}
+
+static unsigned filter_stage;
+
+static void looks_at_file(struct fx_task *me, int fd)
+{
+	struct stat st = { 0 };
+	char byte = 0;
+
+	EXPECT(call3(me, SYS_fstat, (uint64_t)fd, (uintptr_t)&st, 0) == 0);
+	EXPECT(st.st_size == 1);
+	EXPECT(call3(me, SYS_lseek, (uint64_t)fd, 0, SEEK_SET) == 0);
+	EXPECT(call3(me, SYS_write, (uint64_t)fd, (uintptr_t) "x", 1) == 1);
+	EXPECT(call3(me, SYS_lseek, (uint64_t)fd, 0, SEEK_SET) == 0);
+	EXPECT(call3(me, SYS_read, (uint64_t)fd, (uintptr_t)&byte, 1) == 1);
+	EXPECT(byte == 'x');
+}
+
+static void filtered_task(struct thread *t)
+{
+	int fd = memfd_create("looked at", MFD_CLOEXEC);
+
+	EXPECT(write(fd, "a", 1) == 1);
+	looks_at_file(&t->task, fd);
+	__atomic_add_fetch(&filter_stage, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&filter_stage, __ATOMIC_SEQ_CST) < 5)
+		sleep_ns(t, FX_NS_PER_MS);
+	for (int i = 0; i < 50; i++)
+		looks_at_file(&t->task, fd);
+	EXPECT(call3(&t->task, SYS_close, (uint64_t)fd, 0, 0) == 0);
+}
+
+static void filtered(void)
+{
+	struct thread *threads;
+
+	scheduler(2);
+	threads = threads_start(4, filtered_task, NULL);
+	while (__atomic_load_n(&filter_stage, __ATOMIC_SEQ_CST) < 4)
+		usleep(1000);
+	EXPECT(allow_all() == 0);
+	__atomic_add_fetch(&filter_stage, 1, __ATOMIC_SEQ_CST);
+	threads_join(threads, 4);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test tests[] = {
@@ -415,6 +568,8 @@ int main(int argc, char **argv)
 		{ "lets_others", lets_others },
 		{ "answers", answers },
 		{ "strays", strays },
+		{ "storage", storage },
+		{ "filtered", filtered },
 	};
 
 	(void)argc;

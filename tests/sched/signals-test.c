@@ -117,8 +117,8 @@ static void allocating(struct thread *t)
 	high = fcntl(fds[0], F_DUPFD, 1030);
 	in_allocator = true;
 	sleep_ns(t, 20 * FX_NS_PER_MS);
-	EXPECT(call3(&t->task, SYS_write, (uint64_t)fds[1], (uintptr_t)"", 1) ==
-	       1);
+	EXPECT(call3(&t->task, SYS_write, (uint64_t)fds[1], (uintptr_t) "",
+		     1) == 1);
 	EXPECT(call3(&t->task, SYS_read, (uint64_t)(high < 0 ? fds[0] : high),
 		     (uintptr_t)&c, 1) == 1);
 	in_allocator = false;

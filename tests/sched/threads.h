@@ -36,6 +36,9 @@ void scheduler(uint32_t nr_carriers);
 uint64_t counted(size_t offset);
 #define COUNTED(field) counted(offsetof(struct fx_queue_counters, field))
 
+/* How many times slower than usual this machine may be: FLEXSC_TEST_TIMEOUT. */
+unsigned slowness(void);
+
 struct fx_deadline in_ns(enum fx_clock clock, uint64_t ns);
 void sleep_ns(struct thread *t, uint64_t ns);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Threads of OpenJDK: an HTTP server with a pool, garbage collection under
-// load, locks, interrupts. Prints what must not depend on the threads package.
+// load, locks, interrupts, faults. Prints what must not depend on the threads package.
 import com.sun.net.httpserver.HttpServer;
 import java.net.InetSocketAddress;
 import java.net.URI;
@@ -109,10 +109,58 @@ public class Threads {
         System.out.println("locks " + count[0]);
     }
 
+    static class Node {
+        int value;
+    }
+
+    static int deep(int n) {
+        return deep(n + 1) + 1;
+    }
+
+    /* Compiled code finds out by signals, wherever it runs. */
+    static void faults() throws Exception {
+        AtomicLong pointers = new AtomicLong(), stacks = new AtomicLong();
+        List<Thread> threads = new ArrayList<>();
+        for (int t = 0; t < 8; t++) {
+            Thread thread = new Thread(() -> {
+                Node node = new Node();
+                for (int i = 0; i < 20_000; i++) {
+                    node.value += i;
+                    Node other = i % 7 == 0 && i > 15_000 ? null : node;
+                    try {
+                        other.value++;
+                        if (i % 100 == 0)
+                            Thread.sleep(0, 1000);
+                    } catch (NullPointerException e) {
+                        pointers.incrementAndGet();
+                    } catch (InterruptedException e) {
+                        return;
+                    }
+                }
+                for (int i = 0; i < 5; i++) {
+                    try {
+                        Thread.sleep(1);
+                        deep(0);
+                    } catch (StackOverflowError e) {
+                        stacks.incrementAndGet();
+                    } catch (InterruptedException e) {
+                        return;
+                    }
+                }
+            });
+            threads.add(thread);
+            thread.start();
+        }
+        for (Thread thread : threads)
+            thread.join();
+        System.out.println("faults " + pointers.get() + " " + stacks.get());
+    }
+
     public static void main(String[] args) throws Exception {
         http();
         garbage();
         interrupts();
         locks();
+        faults();
     }
 }

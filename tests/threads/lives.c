@@ -51,6 +51,15 @@ static void *sleeps(void *arg)
 	return arg;
 }
 
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+
+static void *is_let_go(void *arg)
+{
+	pthread_mutex_lock(&gate);
+	pthread_mutex_unlock(&gate);
+	return arg;
+}
+
 static volatile int storming;
 static pthread_t creator;
 
@@ -159,19 +168,30 @@ static void detached(void)
 
 static void joins(void)
 {
-	struct timespec now;
+	struct timespec now, before = { -1, -1 }, none = { 1, 2000000000 };
 	pthread_t thread;
 	pthread_attr_t attr;
 	void *result = NULL;
 	int how;
 
-	pthread_create(&thread, NULL, sleeps, (void *)3);
+	pthread_mutex_lock(&gate);
+	pthread_create(&thread, NULL, is_let_go, (void *)3);
 	printf("self %d, ", pthread_join(pthread_self(), NULL) == EDEADLK);
 	printf("try %d, ", pthread_tryjoin_np(thread, NULL) == EBUSY);
 	clock_gettime(CLOCK_REALTIME, &now);
 	printf("timed %d, ",
 	       pthread_timedjoin_np(thread, NULL, &now) == ETIMEDOUT);
+	printf("before time %d, ",
+	       pthread_timedjoin_np(thread, NULL, &before) == ETIMEDOUT);
+	printf("bad clock %d, ",
+	       pthread_clockjoin_np(thread, NULL, CLOCK_PROCESS_CPUTIME_ID,
+				    &now) == EINVAL);
+	pthread_mutex_unlock(&gate);
 	printf("joined %d ", pthread_join(thread, &result));
+	printf("with %ld\n", (long)result);
+	pthread_create(&thread, NULL, sleeps, (void *)4);
+	printf("until no moment %d ",
+	       pthread_timedjoin_np(thread, &result, &none));
 	printf("with %ld\n", (long)result);
 	pthread_create(&thread, NULL, sleeps, NULL);
 	pthread_detach(thread);

@@ -11,11 +11,13 @@
  * Key to the fields: O written by the owner only; S by whoever moves the
  * status; E by the engine that owns the entry (status BUSY); P by producers of
  * completions, with locked instructions; C by consumers of submissions, with
- * locked instructions; I written once before the set is shared.
+ * locked instructions; I written once before the set is shared; K by flexsc.ko
+ * only.
  */
 #ifndef _UAPI_LINUX_FLEXSC_H
 #define _UAPI_LINUX_FLEXSC_H
 
+#include <linux/ioctl.h>
 #include <linux/types.h>
 
 /* Changes whenever a field moves or a rule below changes. */
@@ -88,10 +90,10 @@ struct flexsc_entry {
 /*
  * Slots of both rings begin alike: VALID | lap (13) | NOTICE | entry index (17).
  *
- * Submission slot, 32 bits. The owner alone produces. A consumer reads the slot at sq_head, and owns
- * what it found once it has moved sq_head past it by compare-and-swap (past
- * all of it, for a chain: the owner writes a chain's slots last to first, so
- * that the first one is proof of the others).
+ * Submission slot, 32 bits. The owner alone produces. A consumer reads the
+ * slot at sq_head, and owns what it found once it has moved sq_head past it by
+ * compare-and-swap (past all of it, for a chain: the owner writes a chain's
+ * slots last to first, so that the first one is proof of the others).
  * NOTICE says that the named entry, which was BUSY, wants to end; the consumer
  * acts on it and then acknowledges it by a completion slot with NOTICE. The
  * owner does not use an entry again before it has seen both the completion
@@ -132,6 +134,10 @@ struct flexsc_entry {
  * @sq_offset:      I, bytes from the header to the submission slots
  * @cq_offset:      I, bytes from the header to the completion slots
  * @entries_offset: I, bytes from the header to the first syscall page
+ * @run_wanted:     K, not 0: FLEXSC_IOC_RUN would find a call to go on with
+ * @nr_armed:       K, calls that wait for their descriptor, in no thread
+ * @threads_wanted: K, not 0: who polls has queued a call that finds no thread;
+ *                  RUN says how many
  * @sq_start:       O, segment starts of the submission ring
  * @cq_start:       O, segment starts of the completion ring
  * @owner_sleeping: O sets, P clears by exchange: the owner wants a wake-up
@@ -149,7 +155,11 @@ struct flexsc_set {
 	__u64 sq_offset;
 	__u64 cq_offset;
 	__u64 entries_offset;
-	__u64 reserved[3];
+	__u32 run_wanted;
+	__u32 nr_armed;
+	__u32 threads_wanted;
+	__u32 reserved32;
+	__u64 reserved;
 	__u64 sq_start[16];
 	__u64 cq_start[16];
 	__u32 owner_sleeping __attribute__((aligned(64)));
@@ -158,6 +168,194 @@ struct flexsc_set {
 	__u64 cq_tail __attribute__((aligned(64)));
 	__u8 pad[56];
 };
+
+/*
+ * The kernel module, flexsc.ko, and its device. One open file of it has at
+ * most one page set. (flexsc-osdi10.txt, 3.2: flexsc_register() is open,
+ * FLEXSC_IOC_REGISTER and mmap; flexsc_wait() is FLEXSC_IOC_WAIT.)
+ *
+ * Who may use a set. It belongs to the address space that registered it. In
+ * any other one (a forked child, a program that was executed, the receiver of
+ * a passed descriptor) every request fails with -EPERM, and the mapping is not
+ * inherited. When the mapping is gone, so is the set: what waits is dropped.
+ *
+ * Whose calls. An entry is carried out by the thread that is inside of RUN or
+ * WAIT, as if that thread had made the call: with its credentials, limits,
+ * cgroup, root and descriptors. A thread that is traced, audited, filtered by
+ * seccomp or has system calls dispatched to itself is refused (-EACCES), at
+ * any entry, so that nothing passes unseen; so is a thread of WAIT whose
+ * credentials are not those of the thread that registered or ran last. The
+ * administrator can decide otherwise by module parameters.
+ *
+ * What may be called is in a list in the module; other numbers complete with
+ * -EOPNOTSUPP, or -ENOSYS where there is no such call.
+ *
+ * Memory. The module reads each value of the mapping once, and bounds what it
+ * uses as an index by what it keeps in its own memory; calls under way are in
+ * its own memory altogether. It ignores the offsets in the header and
+ * nr_entries. It is a consumer of submissions and a producer of completions
+ * like any other, by the same words and in the same order, so user space may
+ * be one beside it. An entry that was not SUBMITTED or CANCEL when it was taken
+ * is dropped. To submit one again while its call is under way is an error of
+ * the program, which harms nobody else: the new call is made beside the old
+ * one, and each completes, under the same index; but of an entry one call can
+ * wait, so a new one that would have to (for a descriptor or a thread)
+ * completes with -EBUSY, and a cancel is for the one that waits.
+ *
+ * How calls run. RUN carries out what is on the ring, in the calling thread.
+ * A call on a descriptor that can be polled never blocks it: if it is not
+ * ready, it is armed on the wait queues of its file and holds no thread. What
+ * may wait for anything else goes to a thread in WAIT. A call that was
+ * expected to end soon and does not is interrupted after some 10 ms and goes
+ * there, too.
+ * Signals of the application are not lost and do not end posted calls; SIGPIPE
+ * and SIGXFSZ are not raised by them. Deferred work of a call (the last close
+ * of a file) is done when it completes.
+ *
+ * poll(2) on the descriptor: readable when something completed, or became
+ * ready to go on, since the last RUN with argument 0 began.
+ */
+#define FLEXSC_DEVICE "/dev/flexsc"
+
+/* A call keeps the file that its descriptor had when it began to wait. */
+#define FLEXSC_REG_KEEP_FILES 1u
+
+/**
+ * struct flexsc_register - argument of FLEXSC_IOC_REGISTER
+ * @version:     in: FLEXSC_ABI_VERSION; out: the module's
+ * @flags:       in: FLEXSC_REG_*
+ * @max_entries: in: 64 to FLEXSC_MAX_ENTRIES; out: rounded up to a power of 2
+ * @max_threads: in: threads in WAIT; out: what the module allows
+ * @map_size:    out: to be mapped as a whole, shared, from offset 0
+ * @reserved:    in: 0
+ *
+ * -EPROTONOSUPPORT: another version. -EBUSY: has a set. -EDQUOT, -ENOMEM: the
+ * limits of the user or the machine. -EACCES: see above.
+ */
+struct flexsc_register {
+	__u32 version;
+	__u32 flags;
+	__u32 max_entries;
+	__u32 max_threads;
+	__u64 map_size;
+	__u64 reserved[3];
+};
+
+/*
+ * WAIT: carry out submissions as RUN does, polling for them: a kernel core.
+ * Of the threads of a set that do so one polls, the others stand by: when it
+ * blocks in a call, one of them goes on at once. When none can, the owner's
+ * RUN does. Polling is shorter than @spin_ns where it was in vain lately.
+ */
+#define FLEXSC_WAIT_POLL 1u
+
+/**
+ * struct flexsc_wait - argument of FLEXSC_IOC_WAIT
+ * @flags:    FLEXSC_WAIT_*
+ * @reserved: 0
+ * @idle_ns:  without work for so long, it returns -ETIME; 0: never
+ * @spin_ns:  WAIT_POLL: how long it polls before it sleeps
+ */
+struct flexsc_wait {
+	__u32 flags;
+	__u32 reserved;
+	__u64 idle_ns;
+	__u64 spin_ns;
+};
+
+/**
+ * struct flexsc_stop - argument of FLEXSC_IOC_STOP
+ * @indices: address of a __u32 array: entries that were given back
+ * @max:     its size; at least FLEXSC_MAX_CHAIN
+ * @reserved: 0
+ */
+struct flexsc_stop {
+	__u64 indices;
+	__u32 max;
+	__u32 reserved;
+};
+
+/**
+ * struct flexsc_stats - argument of FLEXSC_IOC_STATS
+ *
+ * First what there is in the module now, over all sets, then what happened to
+ * this set (0 without one), then the same of all sets since the module was
+ * loaded.
+ */
+struct flexsc_stats {
+	__u64 sets; /* registered and not released */
+	__u64 calls; /* armed, queued, or in a thread's hands */
+	__u64 threads; /* in WAIT */
+	__u64 pages; /* of mappings */
+	struct flexsc_events {
+		__u64 runs; /* RUN */
+		__u64 entries; /* taken from the ring */
+		__u64 completed;
+		__u64 armed; /* had to wait for a descriptor */
+		__u64 queued; /* went to a thread */
+		__u64 interrupted; /* expected to end soon, and did not */
+		__u64 cancelled; /* by request */
+		__u64 refused; /* not in the list of calls */
+		__u64 dropped; /* malformed: never completed */
+		__u64 handed_over; /* a thread that polled blocked in a call */
+		__u64 spare[6];
+	} set, all;
+};
+
+#define FLEXSC_IOC_MAGIC 0xfc
+#define FLEXSC_IOC_REGISTER _IOWR(FLEXSC_IOC_MAGIC, 0, struct flexsc_register)
+/*
+ * Argument: nanoseconds to sleep, at most, until something completes, if
+ * nothing has meanwhile; ~0: no limit; 0: do not sleep. Also comes back from
+ * sleep for WAKE and for signals (-EINTR).
+ * Returns how many calls wait for a thread and will not find an idle one.
+ * lseek(2) from SEEK_SET is the same, with the argument as its offset, and is
+ * cheaper: the security modules' rules for ioctl are not looked up.
+ */
+#define FLEXSC_IOC_RUN _IO(FLEXSC_IOC_MAGIC, 1)
+/*
+ * Lend the calling thread. Comes back with -EINTR (signal), -ETIME (idle),
+ * -ESHUTDOWN (STOP), -ECANCELED (KICK), -EAGAIN (there are max_threads),
+ * -EACCES, -EPERM.
+ */
+#define FLEXSC_IOC_WAIT _IOW(FLEXSC_IOC_MAGIC, 2, struct flexsc_wait)
+/*
+ * Argument: index of an entry whose status was changed from BUSY to CANCEL.
+ * It still completes: with its own result if it had an effect, else -ECANCELED.
+ * -ENOENT: it is about to complete.
+ */
+#define FLEXSC_IOC_CANCEL _IO(FLEXSC_IOC_MAGIC, 3)
+/* Argument: a descriptor. Calls armed on it complete with -ECANCELED. */
+#define FLEXSC_IOC_CLOSING _IO(FLEXSC_IOC_MAGIC, 4)
+/*
+ * Make the thread that sleeps in RUN, or that will, come back. So does a
+ * write(2) of anything to the device; read(2) of 8 bytes takes the wish, and
+ * what poll(2) says, back, or fails with -EAGAIN. So it is an eventfd, too.
+ */
+#define FLEXSC_IOC_WAKE _IO(FLEXSC_IOC_MAGIC, 5)
+/*
+ * Argument 0: engine_sleeping was cleared, the thread that polls is to look
+ * again. Argument 1: threads that are in WAIT_POLL now come back (-ECANCELED).
+ */
+#define FLEXSC_IOC_KICK _IO(FLEXSC_IOC_MAGIC, 6)
+/*
+ * Take nothing any more. With an argument, calls that wait and hold no thread
+ * are given back: their entries are SUBMITTED again (those of a chain with what
+ * is known of their arguments, LINK on all but the last), and it is as if they
+ * had just been taken from the ring; what has moved bytes completes with the
+ * count. Calls in threads complete as ever. Returns how many were given back;
+ * again, until it returns 0.
+ */
+#define FLEXSC_IOC_STOP _IOW(FLEXSC_IOC_MAGIC, 7, struct flexsc_stop)
+#define FLEXSC_IOC_STATS _IOR(FLEXSC_IOC_MAGIC, 8, struct flexsc_stats)
+
+/*
+ * Not system calls: wait until the descriptor of the first argument is ready
+ * for the events of the second one (as poll); the result is what it is ready
+ * for. O_NONBLOCK does not matter.
+ */
+#define FLEXSC_NR_READY_IN 512u
+#define FLEXSC_NR_READY_OUT 513u
 
 #if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define FLEXSC_LAYOUT(type, field, offset)                                 \
@@ -170,6 +368,12 @@ FLEXSC_LAYOUT(flexsc_entry, nr_args, 6);
 FLEXSC_LAYOUT(flexsc_entry, flags, 7);
 FLEXSC_LAYOUT(flexsc_entry, args, 8);
 FLEXSC_LAYOUT(flexsc_entry, ret, 56);
+_Static_assert(sizeof(struct flexsc_register) == 48, "register argument");
+_Static_assert(sizeof(struct flexsc_wait) == 24, "wait argument");
+_Static_assert(sizeof(struct flexsc_stop) == 16, "stop argument");
+_Static_assert(sizeof(struct flexsc_stats) == 288, "stats argument");
+FLEXSC_LAYOUT(flexsc_set, run_wanted, 40);
+FLEXSC_LAYOUT(flexsc_set, nr_armed, 44);
 FLEXSC_LAYOUT(flexsc_set, sq_start, 64);
 FLEXSC_LAYOUT(flexsc_set, cq_start, 192);
 FLEXSC_LAYOUT(flexsc_set, owner_sleeping, 320);

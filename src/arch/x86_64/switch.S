@@ -19,6 +19,8 @@
 
 	.text
 	.globl	fx_arch_switch_raw
+	.globl	fx_arch_parked
+	.hidden	fx_arch_parked
 	.hidden	fx_arch_switch_raw
 	.type	fx_arch_switch_raw, @function
 	.p2align 4
@@ -63,7 +65,7 @@ fx_arch_switch_raw:
 	jne	6f
 3:	cmpw	4(%rsp), %r9w
 	jne	7f
-	/* Here a parked stack can be unwound from; see scripts/flexsc.gdb. */
+	/* Here a parked stack can be unwound from; see scripts/gdb.py. */
 fx_arch_parked:
 4:	addq	$8, %rsp
 	.cfi_def_cfa_offset 56
@@ -161,6 +163,9 @@ fx_arch_lend:
 	popq	%rbp
 	popq	%rcx
 	jmp	*%rcx
+	.globl	fx_arch_lend_end
+	.hidden	fx_arch_lend_end
+fx_arch_lend_end:
 	.cfi_endproc
 	.size	fx_arch_lend, . - fx_arch_lend
 

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+/* Asking for latencies, and what they say; see cli/duration.h. */
+#include "cli/duration.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <time.h>
+
+static int get(pid_t pid, uint64_t address, void *to, size_t size)
+{
+	struct iovec here = { to, size };
+	struct iovec there = { (void *)(uintptr_t)address, size };
+
+	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size ?
+		       0 :
+		       -1;
+}
+
+static void put(pid_t pid, uint64_t address, const void *from, size_t size)
+{
+	struct iovec here = { (void *)(uintptr_t)from, size };
+	struct iovec there = { (void *)(uintptr_t)address, size };
+
+	process_vm_writev(pid, &here, 1, &there, 1, 0);
+}
+
+static int get_trace(pid_t pid, uint64_t address, struct flexsc_trace *trace)
+{
+	if (get(pid, address, trace, sizeof(*trace)))
+		return -1;
+	return trace->magic == FLEXSC_TRACE_MAGIC &&
+			       trace->version == FLEXSC_TRACE_VERSION &&
+			       trace->self == address ?
+		       0 :
+		       -1;
+}
+
+void duration_ask(pid_t pid, uint64_t address, uint32_t ms)
+{
+	const uint32_t one = 1;
+	struct flexsc_trace trace;
+	struct timespec now;
+	uint32_t until;
+
+	if (get_trace(pid, address, &trace))
+		return;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	until = ((uint32_t)((uint64_t)now.tv_sec * 1000 +
+			    (uint64_t)now.tv_nsec / 1000000) +
+		 ms) |
+		1;
+	/* Another observer may have asked for longer. */
+	if (trace.latency_until_ms &&
+	    (int32_t)(trace.latency_until_ms - until) > 0 &&
+	    (int32_t)(trace.latency_until_ms - until) < 3600000)
+		return;
+	put(pid, address + offsetof(struct flexsc_trace, latency_until_ms),
+	    &until, sizeof(until));
+	put(pid, trace.wanted, &one, sizeof(one));
+}
+
+void duration_add(pid_t pid, uint64_t address, struct flexsc_trace_latency *sum)
+{
+	const size_t size = FLEXSC_TRACE_CALLS * sizeof(*sum);
+	struct flexsc_trace_latency *one = malloc(size);
+	struct flexsc_trace trace;
+
+	if (one && !get_trace(pid, address, &trace) && trace.latencies &&
+	    !get(pid, trace.latencies, one, size))
+		for (unsigned int n = 0; n < FLEXSC_TRACE_CALLS; n++) {
+			sum[n].nr += one[n].nr;
+			sum[n].ns += one[n].ns;
+			if (sum[n].most_ns < one[n].most_ns)
+				sum[n].most_ns = one[n].most_ns;
+			for (unsigned int b = 0; b < FLEXSC_TRACE_BUCKETS; b++)
+				sum[n].bucket[b] += one[n].bucket[b];
+		}
+	free(one);
+}
+
+double duration_limit(unsigned int bucket)
+{
+	return (double)(1ull << (bucket + 7)) / 1e9;
+}
+
+struct duration duration_between(const struct flexsc_trace_latency *before,
+			       const struct flexsc_trace_latency *now)
+{
+	static const struct flexsc_trace_latency none;
+	struct duration l = { 0 };
+	uint64_t sum = 0, nr, all = 0;
+
+	if (!before)
+		before = &none;
+	if (now->nr <= before->nr)
+		return l;
+	l.nr = now->nr - before->nr;
+	l.mean = (double)(now->ns - before->ns) / (double)l.nr;
+	for (unsigned int b = 0; b < FLEXSC_TRACE_BUCKETS; b++)
+		all += now->bucket[b] - before->bucket[b];
+	for (unsigned int b = 0; b < FLEXSC_TRACE_BUCKETS && all; b++) {
+		nr = now->bucket[b] - before->bucket[b];
+		sum += nr;
+		if (!l.half && 2 * sum >= all)
+			l.half = duration_limit(b) * 1e9;
+		if (!l.most_99 && 100 * sum >= 99 * all)
+			l.most_99 = duration_limit(b) * 1e9;
+	}
+	return l;
+}
+
+void duration_text(double ns, char text[16])
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	unsigned int unit = 0;
+
+	text[0] = '\0';
+	if (ns <= 0)
+		return;
+	while (ns >= 999.5 && unit < 3) {
+		ns /= 1000;
+		unit++;
+	}
+	snprintf(text, 16, ns < 99.95 && unit ? "%.1f %s" : "%.0f %s", ns,
+		 units[unit]);
+}

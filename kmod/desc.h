@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Calls on descriptors that can be polled: carried out when they are ready,
+ * armed when they are not. File flags are never touched; sockets are asked
+ * not to wait by a flag in the kernel's copy of the arguments.
+ */
+#ifndef FXK_DESC_H
+#define FXK_DESC_H
+
+#include "fxk.h"
+
+/* fxk_step() for FXK_FD. */
+enum fxk_step fxk_fd(struct fxk_runner *r, struct fxk_call **call, bool out,
+		     s64 *ret);
+
+/*
+ * The call, on the file that it is armed on, whatever its descriptor is now.
+ * @nr: of the call, or of its like.
+ */
+s64 fxk_dispatch_fd(struct fxk_runner *r, struct fxk_call *call,
+		    unsigned int nr);
+
+enum fxk_quick {
+	FXK_QUICK_NOT, /* fxk_fd() */
+	FXK_QUICK_PLAIN, /* make it as it is: its file never waits */
+	FXK_QUICK_ASK, /* make its like, which does not wait */
+};
+
+/**
+ * fxk_quick - the usual ways of the usual calls on descriptors
+ * @call: nr and arguments
+ *
+ * Should the descriptor be another file's by the time that the call is made,
+ * the watch is there. Return: how; *was is for fxk_quick_done().
+ */
+enum fxk_quick fxk_quick(struct fxk_call *call, struct fxk_like *was);
+
+/*
+ * After the like of it: is *ret its result? If not, the call is as it was, less
+ * what was done, and fxk_go() is to follow.
+ */
+bool fxk_quick_done(struct fxk_call *call, const struct fxk_like *was, s64 ret);
+
+#endif /* FXK_DESC_H */

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which memory of a call is recorded, and when: src/call/arguments.tbl says what
+ * an argument is. What it means is for who shows it (cli/trace_print.c).
+ */
+#include "call/seen.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <flexsc/arguments.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+
+enum {
+	STEP = 256, /* of strings */
+	MAX_IOVEC = 64,
+	MAX_VALUE = 64, /* of an option */
+	MAX_CONTROL = 256,
+};
+
+struct seen {
+	struct fx_record record;
+	const uint64_t *args;
+	int64_t ret;
+	uint32_t bytes; /* of each buffer */
+	bool end;
+};
+
+static size_t least(uint64_t a, uint64_t b)
+{
+	return (size_t)(a < b ? a : b);
+}
+
+static const void *part(struct seen *s, unsigned i, uint64_t address,
+			uint64_t size)
+{
+	size_t had = (size_t)size;
+	const void *what = fx_record_part(&s->record, i, address, &had);
+
+	return had == size ? what : NULL;
+}
+
+static void string(struct seen *s, unsigned i)
+{
+	uint64_t at = s->args[i];
+	size_t had, length;
+	const char *text;
+
+	for (size_t done = 0; done < FLEXSC_TRACE_MAX_BYTES; done += STEP) {
+		had = STEP;
+		text = fx_record_part(&s->record, i, at + done, &had);
+		if (!text)
+			return;
+		length = strnlen(text, had);
+		if (length < had) {
+			fx_record_trim(&s->record, text, length + 1);
+			return;
+		}
+		if (had < STEP)
+			return;
+	}
+}
+
+/* @total: bytes that matter, of all together. */
+static void vector(struct seen *s, unsigned i, uint64_t address, uint64_t nr,
+		   uint64_t total)
+{
+	const struct iovec *iov;
+	struct iovec one;
+
+	nr = least(nr, MAX_IOVEC);
+	iov = part(s, i, address, nr * sizeof(*iov));
+	for (uint64_t n = 0; iov && n < nr && total; n++) {
+		memcpy(&one, &iov[n], sizeof(one));
+		one.iov_len = least(one.iov_len, total);
+		total -= one.iov_len;
+		part(s, i, (uintptr_t)one.iov_base,
+		     least(one.iov_len, s->bytes));
+	}
+}
+
+static void message(struct seen *s, unsigned i, uint64_t total)
+{
+	const struct msghdr *there = part(s, i, s->args[i], sizeof(*there));
+	struct msghdr m;
+
+	if (!there)
+		return;
+	memcpy(&m, there, sizeof(m));
+	part(s, i, (uintptr_t)m.msg_name,
+	     least(m.msg_namelen, sizeof(struct sockaddr_storage)));
+	vector(s, i, (uintptr_t)m.msg_iov, m.msg_iovlen, total);
+	part(s, i, (uintptr_t)m.msg_control,
+	     least(m.msg_controllen, MAX_CONTROL));
+}
+
+/* What is as long as the next argument points at. */
+static void sized(struct seen *s, unsigned i, size_t most)
+{
+	const socklen_t *there = part(s, i + 1, s->args[i + 1], sizeof(*there));
+	socklen_t size;
+
+	if (!there)
+		return;
+	memcpy(&size, there, sizeof(size));
+	part(s, i, s->args[i], least(size, most));
+}
+
+static void of_fcntl(struct seen *s, unsigned i)
+{
+	switch ((int)s->args[i - 1]) {
+	case F_GETLK:
+	case F_SETLK:
+	case F_SETLKW:
+	case F_OFD_GETLK:
+	case F_OFD_SETLK:
+	case F_OFD_SETLKW:
+		part(s, i, s->args[i], sizeof(struct flock));
+		break;
+	default:
+		break;
+	}
+}
+
+static void of_ioctl(struct seen *s, unsigned i)
+{
+	switch (s->args[i - 1]) {
+	case FIONREAD:
+	case FIONBIO:
+		part(s, i, s->args[i], sizeof(int));
+		break;
+	case TIOCGWINSZ:
+		part(s, i, s->args[i], sizeof(struct winsize));
+		break;
+	default:
+		break;
+	}
+}
+
+/* Before and after, where the call changes it. */
+static bool both(struct seen *s, unsigned i, char kind)
+{
+	uint64_t nr;
+
+	switch (kind) {
+	case 'j':
+		nr = least(s->args[i + 1], FLEXSC_TRACE_MAX_BYTES / 8);
+		part(s, i, s->args[i], nr * sizeof(struct pollfd));
+		return true;
+	case 'F':
+		part(s, i, s->args[i], least((s->args[0] + 7) / 8, 128));
+		return true;
+	case 'U':
+		part(s, i, s->args[i], sizeof(struct timeval));
+		return true;
+	case '*':
+		part(s, i, s->args[i], sizeof(int64_t));
+		return true;
+	case 'l':
+		part(s, i, s->args[i], sizeof(socklen_t));
+		return true;
+	case 'C':
+		of_fcntl(s, i);
+		return true;
+	case 'J':
+		of_ioctl(s, i);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void before(struct seen *s, unsigned i, char kind)
+{
+	uint64_t at = s->args[i], next = i < 5 ? s->args[i + 1] : 0;
+
+	switch (kind) {
+	case 's':
+	case 'S':
+		string(s, i);
+		break;
+	case 'B':
+		part(s, i, at, least(next, s->bytes));
+		break;
+	case 'V':
+		vector(s, i, at, next, UINT64_MAX);
+		break;
+	case 'M':
+		message(s, i, UINT64_MAX);
+		break;
+	case 'k':
+		part(s, i, at,
+		     least((uint32_t)next, sizeof(struct sockaddr_storage)));
+		break;
+	case 'n':
+		part(s, i, at, least((uint32_t)next, MAX_VALUE));
+		break;
+	case 'y':
+		part(s, i, at, sizeof(struct epoll_event));
+		break;
+	case 't':
+		part(s, i, at, sizeof(struct timespec));
+		break;
+	case '2':
+		part(s, i, at, 2 * sizeof(struct timespec));
+		break;
+	case 'z':
+		part(s, i, at, sizeof(uint64_t));
+		break;
+	default:
+		both(s, i, kind);
+	}
+}
+
+static void after(struct seen *s, unsigned i, char kind)
+{
+	uint64_t at = s->args[i], ret = (uint64_t)s->ret;
+
+	if (kind == 'r' && (s->ret >= 0 || s->ret == -EINTR))
+		part(s, i, at, sizeof(struct timespec));
+	if (s->ret < 0)
+		return;
+	switch (kind) {
+	case 'b':
+		part(s, i, at, least(ret, s->bytes));
+		break;
+	case 'v':
+		vector(s, i, at, s->args[i + 1], ret);
+		break;
+	case 'm':
+		message(s, i, ret);
+		break;
+	case 'K':
+		sized(s, i, sizeof(struct sockaddr_storage));
+		break;
+	case 'N':
+		sized(s, i, MAX_VALUE);
+		break;
+	case 'X':
+		part(s, i, at, sizeof(struct stat));
+		break;
+	case '&':
+		part(s, i, at, sizeof(int));
+		break;
+	case '!':
+		part(s, i, at, 2 * sizeof(int));
+		break;
+	case 'Y':
+		part(s, i, at,
+		     least(ret, MAX_IOVEC) * sizeof(struct epoll_event));
+		break;
+	default:
+		/* 'l' is with the one before it. */
+		if (kind != 'l')
+			both(s, i, kind);
+	}
+}
+
+static void add_parts(struct seen *s, unsigned nr)
+{
+	const char *kinds = nr < FX_ARRAY_SIZE(flexsc_arguments) ?
+				    flexsc_arguments[nr] :
+				    NULL;
+
+	for (unsigned i = 0; kinds && i < 6 && kinds[i]; i++) {
+		if (!s->args[i])
+			continue;
+		if (s->end)
+			after(s, i, kinds[i]);
+		else
+			before(s, i, kinds[i]);
+	}
+}
+
+static void head(struct seen *s, enum flexsc_trace_kind kind, unsigned nr,
+		 int tid, uint64_t id)
+{
+	struct flexsc_trace_record *r = s->record.head;
+
+	r->kind = (uint16_t)kind;
+	r->nr = (uint16_t)nr;
+	r->tid = tid;
+	r->id = id;
+	r->ret = s->ret;
+	if (s->args)
+		memcpy(r->args, s->args, sizeof(r->args));
+}
+
+uint64_t fx_seen_begin(unsigned nr, int tid, uint64_t id,
+		       const uint64_t args[6], unsigned results)
+{
+	struct seen s = { .args = args };
+	unsigned wants = fx_trace_wants(nr);
+
+	if (!wants)
+		return 0;
+	if (!(wants & FX_WANT_RECORDS) || !fx_record_new(&s.record))
+		return fx_now_ns();
+	s.bytes = fx_trace_bytes();
+	head(&s, FLEXSC_TRACE_BEGIN, nr, tid, id);
+	s.record.head->results = results;
+	add_parts(&s, nr);
+	s.record.head->at_ns = fx_now_ns();
+	fx_record_close(&s.record);
+	return fx_now_ns();
+}
+
+void fx_seen_end(unsigned nr, int tid, uint64_t id, const uint64_t args[6],
+		 uint64_t begun_ns, int64_t ret)
+{
+	struct seen s = { .args = args, .ret = ret, .end = true };
+	unsigned wants = fx_trace_wants(nr);
+	uint64_t now_ns = fx_now_ns();
+
+	if (wants & FX_WANT_LATENCY && begun_ns)
+		fx_trace_latency(nr, now_ns - begun_ns);
+	if (!(wants & FX_WANT_RECORDS) || !fx_record_new(&s.record))
+		return;
+	s.bytes = fx_trace_bytes();
+	head(&s, FLEXSC_TRACE_END, nr, tid, id);
+	s.record.head->at_ns = now_ns;
+	s.record.head->begun_ns = begun_ns;
+	add_parts(&s, nr);
+	fx_record_close(&s.record);
+}
+
+void fx_seen_cancel(unsigned nr, int tid, uint64_t id)
+{
+	struct seen s = { 0 };
+
+	if (!(fx_trace_wants(nr) & FX_WANT_RECORDS) ||
+	    !fx_record_new(&s.record))
+		return;
+	head(&s, FLEXSC_TRACE_CANCEL, nr, tid, id);
+	s.record.head->at_ns = fx_now_ns();
+	fx_record_close(&s.record);
+}

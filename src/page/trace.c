@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory and time limits of recording; see page/trace.h. Addresses that the
+ * application gives may be bad: the kernel reads them for us. Everything is by
+ * the kernel's own calls, since it happens in the middle of the application's.
+ */
+#include "page/trace.h"
+
+#include "arch/fd.h"
+#include "base/clock.h"
+#include "base/futex.h"
+#include "page/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sched.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum {
+	SMALL_PAGE = 4096,
+	LATENCIES = FLEXSC_TRACE_CALLS * sizeof(struct flexsc_trace_latency),
+};
+
+uint32_t fx_trace_wanted;
+
+/* Until an observer has a file for it. */
+static struct flexsc_trace own __attribute__((aligned(64)));
+static struct flexsc_trace *trace = &own;
+static uint32_t making; /* rings or latencies, by one thread */
+static struct fx_lock starting;
+
+static size_t rings_size(uint32_t nr_rings)
+{
+	return SMALL_PAGE + (size_t)nr_rings * FLEXSC_TRACE_RING;
+}
+
+/* Where what follows a slot's struct flexsc_trace is, and how it is divided. */
+static void divide(struct flexsc_trace *t, char *rings, uint32_t nr_rings)
+{
+	struct flexsc_trace_ring *ring = (struct flexsc_trace_ring *)rings;
+
+	for (uint32_t i = 0; i < nr_rings; i++)
+		ring[i].data = (uintptr_t)rings + SMALL_PAGE +
+			       (uint64_t)i * FLEXSC_TRACE_RING;
+	t->nr_rings = nr_rings;
+	fx_store_release(&t->rings, (uint64_t)(uintptr_t)rings);
+}
+
+/* One for each processor, and one more. */
+static uint32_t wanted_rings(void)
+{
+	uint64_t mask[16] = { 0 };
+	uint32_t nr = 1;
+
+	fx_arch_syscall(SYS_sched_getaffinity, 0, sizeof(mask), (long)mask, 0,
+			0, 0);
+	for (unsigned i = 0; i < FX_ARRAY_SIZE(mask); i++)
+		nr += (uint32_t)__builtin_popcountll(mask[i]);
+	return nr < 2			   ? 2 :
+	       nr > FLEXSC_TRACE_MAX_RINGS ? FLEXSC_TRACE_MAX_RINGS :
+					     nr;
+}
+
+static void *map_private(size_t size)
+{
+	long at = fx_arch_syscall(SYS_mmap, 0, (long)size,
+				  PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+				  -1, 0);
+
+	return fx_is_error(at) ? NULL : (void *)at;
+}
+
+/* The first one makes them; who comes meanwhile goes without. */
+static bool has_rings(struct flexsc_trace *t)
+{
+	uint32_t nr_rings, before = 0;
+	char *rings;
+
+	if (fx_likely(fx_load_acquire(&t->rings)))
+		return true;
+	if (!fx_cas(&making, &before, 1u))
+		return false;
+	if (!t->rings) {
+		nr_rings = wanted_rings();
+		rings = map_private(rings_size(nr_rings));
+		if (rings)
+			divide(t, rings, nr_rings);
+	}
+	fx_store_release(&making, 0u);
+	return t->rings;
+}
+
+static struct flexsc_trace_latency *latencies(struct flexsc_trace *t)
+{
+	uint64_t at = fx_load_acquire(&t->latencies);
+	uint32_t before = 0;
+
+	if (fx_likely(at) || !fx_cas(&making, &before, 1u))
+		return (void *)(uintptr_t)at;
+	if (!t->latencies)
+		fx_store_release(&t->latencies,
+				 (uint64_t)(uintptr_t)map_private(LATENCIES));
+	fx_store_release(&making, 0u);
+	return (void *)(uintptr_t)t->latencies;
+}
+
+/* An observer's file --------------------------------------------------------- */
+
+static void show(struct flexsc_trace *t)
+{
+	t->version = FLEXSC_TRACE_VERSION;
+	t->size = sizeof(*t);
+	t->pid = (uint32_t)fx_arch_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+	t->self = (uintptr_t)t;
+	t->wanted = (uintptr_t)&fx_trace_wanted;
+	if (t->bytes < 32)
+		t->bytes = 32;
+	fx_store_release(&t->magic, (uint32_t)FLEXSC_TRACE_MAGIC);
+}
+
+static char *map_part(int fd, uint64_t at, size_t size)
+{
+	long map = fx_arch_syscall(SYS_mmap, 0, (long)size,
+				   PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+				   (long)at);
+
+	return fx_is_error(map) ? NULL : (char *)map;
+}
+
+/* By what a program that could be executed may do: prctl(2) may be forbidden. */
+static bool is_filtered(void)
+{
+	char text[4096], *line;
+	long nr = 0, fd;
+
+	fd = fx_arch_syscall(SYS_openat, AT_FDCWD, (long)"/proc/self/status",
+			     O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	if (fd < 0)
+		return true;
+	nr = fx_arch_syscall(SYS_read, fd, (long)text, sizeof(text) - 1, 0, 0,
+			     0);
+	fx_close((int)fd);
+	text[nr > 0 ? nr : 0] = '\0';
+	line = strstr(text, "\nSeccomp:\t");
+	return line && line[10] != '0';
+}
+
+static void take_slot(int fd, struct flexsc_trace_file *file)
+{
+	uint32_t slot, nr_rings = file->nr_rings;
+	size_t size = SMALL_PAGE + LATENCIES + rings_size(nr_rings);
+	struct flexsc_trace *t;
+	char *map;
+
+	if (file->magic != FLEXSC_TRACE_MAGIC ||
+	    file->version != FLEXSC_TRACE_VERSION || !nr_rings ||
+	    nr_rings > FLEXSC_TRACE_MAX_RINGS || file->slot_size < size ||
+	    (file->pid && file->pid != (uint32_t)getpid()))
+		return;
+	slot = fx_fetch_add(&file->next, 1u);
+	if (slot >= file->nr_slots)
+		return;
+	map = map_part(fd, file->slot_size * (slot + 1), size);
+	if (!map)
+		return;
+	t = (struct flexsc_trace *)map;
+	*t = file->first;
+	t->filtered = is_filtered();
+	t->latencies = (uintptr_t)map + SMALL_PAGE;
+	t->trace_until_ms = (fx_now_ms_coarse() + FLEXSC_TRACE_LEASE_MS) | 1;
+	divide(t, map + SMALL_PAGE + LATENCIES, nr_rings);
+	show(t);
+	fx_store_release(&trace, t);
+	fx_store_release(&fx_trace_wanted, 1u);
+}
+
+/* Nothing else is opened, whatever the environment says. */
+static bool is_file(const char *path)
+{
+	char to[64];
+	long nr = fx_arch_syscall(SYS_readlink, (long)path, (long)to,
+				  sizeof(to), 0, 0, 0);
+	size_t length = strlen(FLEXSC_TRACE_FILE_NAME);
+
+	return nr >= (long)length &&
+	       memcmp(to, FLEXSC_TRACE_FILE_NAME, length) == 0;
+}
+
+static void use_file(const char *path)
+{
+	struct flexsc_trace_file *file;
+	int fd;
+
+	if (!is_file(path))
+		return;
+	fd = (int)fx_arch_syscall(SYS_openat, AT_FDCWD, (long)path,
+				  O_RDWR | O_CLOEXEC, 0, 0, 0);
+	if (fd < 0)
+		return;
+	file = (struct flexsc_trace_file *)map_part(fd, 0, SMALL_PAGE);
+	if (file) {
+		take_slot(fd, file);
+		munmap(file, SMALL_PAGE);
+	}
+	fx_close(fd);
+}
+
+struct flexsc_trace *fx_trace_start(void)
+{
+	const char *path;
+	int saved = errno;
+
+	if (fx_load_acquire(&trace->magic))
+		return trace;
+	fx_lock(&starting);
+	path = secure_getenv("FLEXSC_TRACE");
+	if (!trace->magic && path && *path)
+		use_file(path);
+	if (!trace->magic)
+		show(trace);
+	fx_unlock(&starting);
+	errno = saved;
+	return trace;
+}
+
+/*
+ * The parent's file is not the child's, its rings are no more than copies. Until
+ * an observer finds the child it records for as long as the parent had to.
+ */
+void fx_trace_after_fork(void)
+{
+	struct flexsc_trace *before = trace, asked = *before;
+	bool follow = fx_watched() && before->follow;
+
+	fx_store_relaxed(&fx_trace_wanted, 0u);
+	making = 0;
+	starting.word = 0;
+	if (!before->magic)
+		return;
+	if (before == &own && own.rings)
+		munmap((void *)(uintptr_t)own.rings, rings_size(own.nr_rings));
+	trace = &own;
+	memset(&own, 0, sizeof(own));
+	if (!follow)
+		return;
+	memcpy(own.calls, asked.calls, sizeof(own.calls));
+	own.bytes = asked.bytes;
+	own.follow = asked.follow;
+	own.filtered = asked.filtered;
+	own.trace_until_ms = asked.trace_until_ms;
+	fx_trace_start();
+	fx_store_release(&fx_trace_wanted, 1u);
+}
+
+/* What is wanted ------------------------------------------------------------- */
+
+/* Memory that nobody looks at goes back; numbers and positions stay. */
+static void give_back(struct flexsc_trace *t)
+{
+	struct flexsc_trace_ring *ring = (void *)(uintptr_t)t->rings;
+	int advice = t == &own ? MADV_DONTNEED : MADV_REMOVE;
+
+	for (uint32_t i = 0; ring && i < t->nr_rings; i++) {
+		if (!fx_record_claim(&ring[i]))
+			continue;
+		fx_arch_syscall(SYS_madvise, (long)ring[i].data,
+				FLEXSC_TRACE_RING, advice, 0, 0, 0);
+		fx_record_release(&ring[i]);
+	}
+}
+
+unsigned fx_trace_wants(unsigned nr)
+{
+	struct flexsc_trace *t = trace;
+	uint32_t now_ms = fx_now_ms_coarse();
+	unsigned wants = 0;
+
+	if (fx_record_until(&t->trace_until_ms, now_ms))
+		wants |= FX_WANT_RECORDS;
+	if (fx_record_until(&t->latency_until_ms, now_ms))
+		wants |= FX_WANT_LATENCY;
+	if (!wants) {
+		if (fx_record_lapse(&fx_trace_wanted, t, now_ms)) {
+			fx_fetch_add(&t->lapses, 1u);
+			give_back(t);
+		}
+		return 0;
+	}
+	if (nr >= FLEXSC_TRACE_CALLS)
+		return 0;
+	if (!(fx_load_relaxed(&t->calls[nr / 64]) >> nr % 64 & 1))
+		wants &= ~(unsigned)FX_WANT_RECORDS;
+	return wants;
+}
+
+uint32_t fx_trace_bytes(void)
+{
+	uint32_t bytes = fx_load_relaxed(&trace->bytes);
+
+	return bytes > FLEXSC_TRACE_MAX_BYTES ? FLEXSC_TRACE_MAX_BYTES : bytes;
+}
+
+void fx_trace_filtered(void)
+{
+	fx_store_relaxed(&trace->filtered, 1u);
+}
+
+uint32_t fx_trace_lapses(void)
+{
+	return fx_load_relaxed(&trace->lapses);
+}
+
+static unsigned bucket(uint64_t ns)
+{
+	unsigned bits = ns ? 64 - (unsigned)__builtin_clzll(ns) : 0;
+
+	bits = bits > 7 ? bits - 7 : 0;
+	return bits < FLEXSC_TRACE_BUCKETS ? bits : FLEXSC_TRACE_BUCKETS - 1;
+}
+
+void fx_trace_latency(unsigned nr, uint64_t ns)
+{
+	struct flexsc_trace_latency *all = latencies(trace), *l;
+	uint64_t most;
+
+	if (!all || nr >= FLEXSC_TRACE_CALLS)
+		return;
+	l = &all[nr];
+	fx_fetch_add(&l->nr, 1u);
+	fx_fetch_add(&l->ns, ns);
+	fx_fetch_add(&l->bucket[bucket(ns)], 1u);
+	most = fx_load_relaxed(&l->most_ns);
+	while (ns > most && !fx_cas(&l->most_ns, &most, ns))
+		;
+}
+
+/* A record ------------------------------------------------------------------- */
+
+/*
+ * A handler that does not return, or cancelation, must not keep a lock; on a
+ * carrier everything is blocked already.
+ */
+static uint64_t block_signals(void)
+{
+	uint64_t all = UINT64_MAX, before = 0;
+
+	fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all,
+			(long)&before, sizeof(all), 0, 0);
+	return before;
+}
+
+static void restore_signals(uint64_t before)
+{
+	fx_arch_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0,
+			sizeof(before), 0, 0);
+}
+
+static struct flexsc_trace_ring *claim(struct flexsc_trace *t)
+{
+	struct flexsc_trace_ring *rings = (void *)(uintptr_t)t->rings;
+	uint32_t nr = t->nr_rings,
+		 first = nr ? (uint32_t)sched_getcpu() % nr : 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (fx_record_claim(&rings[(first + i) % nr]))
+			return &rings[(first + i) % nr];
+	return NULL;
+}
+
+static char *place(const struct flexsc_trace_ring *ring, uint64_t at)
+{
+	return (char *)(uintptr_t)ring->data + at % FLEXSC_TRACE_RING;
+}
+
+bool fx_record_new(struct fx_record *record)
+{
+	struct flexsc_trace *t = trace;
+	struct flexsc_trace_record *skipped;
+	uint64_t skip;
+
+	record->signals = block_signals();
+	record->ring = has_rings(t) ? claim(t) : NULL;
+	if (!record->ring) {
+		fx_fetch_add(&t->dropped, 1u);
+		restore_signals(record->signals);
+		return false;
+	}
+	record->at = fx_record_begin(record->ring, FLEXSC_TRACE_MAX_RECORD,
+				     FLEXSC_TRACE_BLOCK, &skip);
+	if (skip) {
+		skipped = (void *)place(record->ring, record->at - skip);
+		skipped->size = (uint32_t)skip;
+		skipped->kind = FLEXSC_TRACE_SKIP;
+	}
+	record->head = (void *)place(record->ring, record->at);
+	*record->head =
+		(struct flexsc_trace_record){ .number = record->ring->nr };
+	record->size = sizeof(*record->head);
+	return true;
+}
+
+void fx_record_close(struct fx_record *record)
+{
+	record->head->size = record->size;
+	fx_record_end(record->ring, record->at, record->size);
+	fx_record_release(record->ring);
+	restore_signals(record->signals);
+}
+
+/* Page by page: what is on one that is not there does not spoil the others. */
+static size_t copy(char *to, uint64_t address, size_t size)
+{
+	struct iovec here = { to, size }, there[3];
+	unsigned nr = 0;
+	long got;
+
+	for (size_t done = 0; done < size && nr < 3; nr++) {
+		size_t part = SMALL_PAGE - (address + done) % SMALL_PAGE;
+
+		if (part > size - done)
+			part = size - done;
+		there[nr].iov_base = (void *)(uintptr_t)(address + done);
+		there[nr].iov_len = part;
+		done += part;
+	}
+	got = fx_arch_syscall(SYS_process_vm_readv, trace->pid, (long)&here, 1,
+			      (long)there, nr, 0);
+	return got > 0 ? (size_t)got : 0;
+}
+
+const void *fx_record_part(struct fx_record *record, unsigned argument,
+			   uint64_t address, size_t *size)
+{
+	struct flexsc_trace_part *part =
+		(void *)((char *)record->head + record->size);
+	size_t room = FLEXSC_TRACE_MAX_RECORD - record->size;
+
+	if (!address || !*size || room < sizeof(*part) + 8 ||
+	    fx_load_relaxed(&trace->filtered))
+		return NULL;
+	room -= sizeof(*part);
+	if (*size > (room & ~(size_t)7))
+		*size = room & ~(size_t)7;
+	if (*size > FLEXSC_TRACE_MAX_BYTES)
+		*size = FLEXSC_TRACE_MAX_BYTES;
+	*size = copy((char *)(part + 1), address, *size);
+	if (!*size)
+		return NULL;
+	*part = (struct flexsc_trace_part){ address, (uint32_t)*size,
+					    argument };
+	record->size += (uint32_t)(sizeof(*part) + ((*size + 7) & ~(size_t)7));
+	return part + 1;
+}
+
+void fx_record_trim(struct fx_record *record, const void *part, size_t size)
+{
+	struct flexsc_trace_part *p = (struct flexsc_trace_part *)part - 1;
+
+	p->size = (uint32_t)size;
+	record->size = (uint32_t)((char *)(p + 1) - (char *)record->head +
+				  ((size + 7) & ~(size_t)7));
+}

@@ -1,0 +1,265 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""flexsc trace beside strace, and what becomes of it when it is killed.
+
+    tests/check-trace.py FLEXSC PROGRAM CP      PROGRAM is tests/threads/traced.c,
+                                                CP examples/cp.c
+"""
+
+import ctypes
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from observing import skip_unless_observing
+
+FLEXSC, PROGRAM, CP = map(os.path.abspath, sys.argv[1:4])
+LINE = re.compile(r"(?:\[pid +\d+\] |\d+ +)?(.*)")
+
+
+class Trace(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def trace(self, *words, status=0, tool=(FLEXSC, "trace", "-q"), text=None):
+        """What it writes into a file, by lines."""
+        file = os.path.join(self.folder, "trace")
+        done = subprocess.run([*tool, "-o", file, *words], cwd=self.folder, check=False,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stderr if text is None else text), (status, ""))
+        with open(file, encoding="ascii") as lines:
+            said = lines.read()
+        self.assertNotRegex(said, r"[^\n -~]")
+        return said.splitlines()
+
+    @staticmethod
+    def between(lines):
+        """The calls between the two marks, without who made them."""
+        calls = [LINE.fullmatch(line).group(1) for line in lines]
+        marks = [n for n, line in enumerate(calls) if re.match(r"close\(-[12]\)", line)]
+        return [re.sub(r"0x7\w{6,}", "POINTER", re.sub(r"htons\([1-9]\d*\)", "htons(PORT)", line))
+                for line in calls[marks[0] + 1:marks[1]]]
+
+    def test_as_strace(self):
+        """The same lines, to the letter."""
+        if not shutil.which("strace"):
+            self.skipTest("no strace here")
+        wanted = subprocess.run(["strace", "-f", "-o", "wanted", PROGRAM], cwd=self.folder,
+                                check=False, capture_output=True, text=True)
+        if wanted.returncode:
+            self.skipTest("strace may not trace here")
+        with open(os.path.join(self.folder, "wanted"), encoding="ascii") as lines:
+            wanted = self.between(lines.read().splitlines())
+        self.maxDiff = None
+        self.assertEqual(self.between(self.trace("-f", PROGRAM)), wanted)
+        self.assertGreater(len(wanted), 70)
+
+    def test_filters(self):
+        """Sets, names, all but those, and by how they end."""
+        def names(*words):
+            return {re.match(r"\w+", call).group() for call in
+                    self.between(["close(-1)", *(LINE.fullmatch(line).group(1) for line in
+                                                 self.trace(*words, PROGRAM)
+                                                 if "+++" not in line), "close(-2)"])}
+        self.assertEqual(names("-e", "trace=lseek,fsync"), {"lseek", "fsync"})
+        self.assertEqual(names("-e", "%network") & {"accept4", "bind", "read", "openat"},
+                         {"accept4", "bind"})
+        self.assertLessEqual({"openat", "mkdir", "unlink"}, names("-e", "trace=file"))
+        self.assertNotIn("read", names("-e", "trace=!%desc"))
+        self.assertIn("mkdir", names("-e", "trace=!%desc"))
+        failed = [line for line in self.trace("-Z", PROGRAM) if "+++" not in line]
+        self.assertTrue(all("= -1 E" in line for line in failed), failed)
+        self.assertGreater(len(failed), 3)
+        self.assertFalse([line for line in self.trace("-z", PROGRAM) if "= -1 E" in line])
+
+    def test_table(self):
+        lines = self.trace("-c", PROGRAM)
+        self.assertEqual(lines[0].split(), "% time seconds usecs/call calls errors syscall".split())
+        rows = {line.split()[-1]: line.split() for line in lines[2:]}
+        self.assertEqual(rows["fsync"][3], "1")
+        self.assertEqual(rows["sendmsg"][3], "1")
+        self.assertEqual(rows["openat"][4], "2")
+        self.assertEqual(int(rows["total"][3]),
+                         sum(int(row[3]) for name, row in rows.items()
+                             if row[0][0] != "-" and name != "total"))
+
+    def test_times(self):
+        lines = self.trace("-tt", "-T", PROGRAM)
+        for line in lines:
+            if "+++" not in line:
+                self.assertRegex(line, r"\d\d:\d\d:\d\d\.\d{6} .* <\d+\.\d{6}>$")
+        sleep = next(line for line in lines if "nanosleep" in line)
+        self.assertGreaterEqual(float(re.search(r"<(.*)>", sleep).group(1)), 0.001)
+
+    def test_lengths(self):
+        """-s, and text longer than that."""
+        text = "\n".join(self.trace("-s", "5", PROGRAM))
+        self.assertIn('write(61, "hello"..., ', text)
+        self.assertIn('"hello \\1\\2 3\\r\\n\\"quoted\\\\\\" and a long line\\n\\0", ',
+                      "\n".join(self.trace("-s", "100", PROGRAM)))
+
+    def test_status(self):
+        """The program's end is its own."""
+        self.assertEqual(self.trace(PROGRAM, "signal", status=-signal.SIGTERM)[-1],
+                         "+++ killed by SIGTERM +++")
+        self.assertIn("+++ exited with 7 +++", self.trace(PROGRAM, "exits", "7", status=7)[-1])
+        done = subprocess.run([FLEXSC, "trace", "-q", "/nonexistent"], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 127)
+        self.assertIn("'/nonexistent': No such file", done.stderr)
+
+    def test_children(self):
+        """They are seen with -f, and only then."""
+        lines = self.trace("-f", PROGRAM, "fork")
+        self.assertGreater(len(self.between(lines)), 70)
+        self.assertEqual(len({line.split()[0] for line in lines}), 3)
+        lines = self.trace(PROGRAM, "fork")
+        self.assertEqual([line for line in lines if "close(-1" in line], [])
+
+    def start(self, *words):
+        process = subprocess.Popen([FLEXSC, "run", "--", PROGRAM, *words], text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(lambda: (process.kill(), process.wait(), process.stdin.close(),
+                                 process.stdout.close()))
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+    def attach(self, process, *words):
+        """A tracer, and what it writes, from when it is attached on."""
+        tracer = subprocess.Popen([FLEXSC, "trace", *words, "-p", str(process.pid)],
+                                  stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        limit = threading.Timer(100, tracer.kill)
+        limit.start()
+        self.addCleanup(lambda: (limit.cancel(), tracer.kill(), tracer.wait(),
+                                 tracer.stderr.close()))
+        for line in tracer.stderr:
+            if "attached" in line:
+                break
+        return tracer
+
+    @staticmethod
+    def wait_for(tracer, pattern):
+        for line in tracer.stderr:
+            if re.search(pattern, line):
+                return
+        raise AssertionError(f"no {pattern}")
+
+    def test_attach(self):
+        """Who waits already is shown, goes on, and is shown to."""
+        process = self.start("waits")
+        end = time.monotonic() + 60
+        while '"call":"read"' not in subprocess.run(
+                [FLEXSC, "stat", "-j", "-c1", "-i0.02", str(process.pid)], check=True,
+                stdout=subprocess.PIPE, text=True).stdout.replace(" ", ""):
+            self.assertLess(time.monotonic(), end)
+        tracer = self.attach(process)
+        process.stdin.write("x")
+        process.stdin.flush()
+        self.wait_for(tracer, r"read\(\d+, +<unfinished")
+        self.wait_for(tracer, r'<\.\.\. read resumed>"x", 1\) += 1$')
+        tracer.send_signal(signal.SIGINT)
+        tracer.communicate(timeout=60)
+        self.assertEqual(tracer.returncode, 0)
+        process.stdin.close()
+        self.assertEqual(process.wait(timeout=60), 0)
+
+    def test_killed(self):
+        """A tracer that is killed leaves nothing: soon nobody is asked for."""
+        process = self.start("hurries")
+        for _ in range(2):
+            tracer = self.attach(process, "-e", "trace=read")
+            self.wait_for(tracer, r'read\(\d+, "\\0\\0')
+            tracer.kill()
+            tracer.wait()
+            end = time.monotonic() + 60
+            while self.is_asked(process.pid):
+                self.assertLess(time.monotonic(), end)
+                time.sleep(0.05)
+        self.assertIsNone(process.poll())
+
+    def test_stopped(self):
+        """The process goes on while nobody reads; what is lost is said."""
+        process = self.start("hurries")
+        tracer = self.attach(process, "-o", os.path.join(self.folder, "trace"))
+        tracer.send_signal(signal.SIGSTOP)
+        end, before = time.monotonic() + 60, self.written(process.pid)
+        while self.written(process.pid) - before < 3 << 20:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+        tracer.send_signal(signal.SIGCONT)
+        self.wait_for(tracer, r"\d+ records were lost")
+
+    def test_libflexsc(self):
+        """Posted calls of a program that has a loop of its own."""
+        source = os.path.join(self.folder, "from")
+        with open(source, "w", encoding="ascii") as file:
+            file.write("some text\n" * 10)
+        text = "\n".join(self.trace(CP, source, os.path.join(self.folder, "to")))
+        self.assertRegex(text, rf'open(at)?\((AT_FDCWD, )?"{source}", O_RDONLY')
+        fds = re.findall(r"open\(.* = (\d+)$", text, re.MULTILINE)
+        self.assertRegex(text, rf"sendfile\({fds[1]}, {fds[0]}, NULL, 100\) += 100\n")
+        self.assertRegex(text, r"close\(<result>\) += \?\n")
+
+    def test_nothing(self):
+        """A program that is not there, one that cannot be seen, bad words."""
+        with subprocess.Popen(["sleep", "1000"]) as plain:
+            done = subprocess.run([FLEXSC, "trace", "-p", str(plain.pid)], capture_output=True,
+                                  text=True, check=False, timeout=60)
+            self.assertIn("start it with `flexsc run`", done.stderr)
+            plain.kill()
+        for words in ((), ("-p", "x"), ("-e", "trace=nonsense", "true"), ("-s", "-1", "true"),
+                      ("-p", "1", "true"), ("-e", "fault=all", "true")):
+            done = subprocess.run([FLEXSC, "trace", *words], capture_output=True, check=False)
+            self.assertEqual(done.returncode, 64, words)
+
+    def test_other_user(self):
+        if os.geteuid():
+            self.skipTest("needs root")
+        process = self.start("waits")
+        done = subprocess.run([FLEXSC, "trace", "-p", str(process.pid)], capture_output=True,
+                              text=True, check=False, user="nobody", timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("not permitted", done.stderr)
+
+    # What <flexsc/counters.h> and <flexsc/trace.h> say, by offsets.
+
+    @staticmethod
+    def peek(pid, address, size):
+        data = ctypes.create_string_buffer(size)
+        class Part(ctypes.Structure):
+            _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+        got = ctypes.CDLL(None).process_vm_readv(
+            pid, ctypes.byref(Part(ctypes.addressof(data), size)), 1,
+            ctypes.byref(Part(address, size)), 1, 0)
+        return data.raw if got == size else bytes(size)
+
+    def number(self, pid, address, size=8):
+        return int.from_bytes(self.peek(pid, address, size), "little")
+
+    def record_of(self, pid):
+        """Where its struct flexsc_trace is."""
+        with open(f"/proc/{pid}/maps", encoding="ascii") as maps:
+            counters = next(line for line in maps if "flexsc-counters" in line)
+        return self.number(pid, int(counters.split("-")[0], 16) + 32)
+
+    def is_asked(self, pid):
+        return self.number(pid, self.number(pid, self.record_of(pid) + 24), 4)
+
+    def written(self, pid):
+        rings = self.number(pid, self.record_of(pid) + 112)
+        return max(self.number(pid, rings + 64 * n + 16) for n in range(2)) if rings else 0
+
+
+if __name__ == "__main__":
+    skip_unless_observing()
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waiting for readiness without a call, as who embeds a TLS library does; and
+ * taking the result of what was over when it was posted.
+ */
+#define _GNU_SOURCE
+#include "harness.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+enum {
+	ROUNDS = 200
+};
+
+static void set_nonblocking(int fd)
+{
+	CHECK_EQ(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK), 0);
+}
+
+/* Both directions, before and after; O_NONBLOCK and time-outs do not matter. */
+static void either_way(void)
+{
+	struct timeval limit = { .tv_usec = 10000 };
+	struct op op = { 0 };
+	int sv[2];
+
+	make_tcp_pair(sv);
+	set_nonblocking(sv[0]);
+	CHECK_EQ(setsockopt(sv[0], SOL_SOCKET, SO_RCVTIMEO, &limit,
+			    sizeof(limit)),
+		 0);
+	CHECK_EQ(CALL(ready, sv[0], POLLOUT), POLLOUT);
+	POST(ready, &op, sv[0], POLLIN);
+	run_ms(40);
+	CHECK_EQ(op.nr_done, 0);
+	CHECK_EQ(write(sv[1], "x", 1), 1);
+	CHECK_EQ(WAIT(&op), POLLIN);
+	/* It took nothing. */
+	CHECK_EQ(CALL(ready, sv[0], POLLIN), POLLIN);
+	fill_up(sv[0]);
+	POST(ready, &op, sv[0], POLLOUT);
+	run_ms(20);
+	CHECK_EQ(op.nr_done, 0);
+	close(sv[1]);
+	CHECK(WAIT(&op) & (POLLOUT | POLLERR | POLLHUP));
+	CHECK(CALL(ready, sv[0], POLLIN | POLLRDHUP) & POLLIN);
+}
+
+/* As an event loop uses it: try, wait for the next thing, try. */
+static void next_time(void)
+{
+	struct op op = { 0 };
+	unsigned int nr_got = 0;
+	char buf[8];
+	int sv[2];
+
+	make_tcp_pair(sv);
+	set_nonblocking(sv[0]);
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		bool early = i % 3 == 0;
+
+		/* On the way before it is waited for; and after. */
+		if (early)
+			CHECK_EQ(write(sv[1], "x", 1), 1);
+		POST(ready, &op, sv[0], POLLIN | POLLRDHUP | FLEXSC_READY_NEXT);
+		if (!early)
+			CHECK_EQ(write(sv[1], "x", 1), 1);
+		for (;;) {
+			ssize_t n;
+
+			CHECK(WAIT(&op) & POLLIN);
+			n = read(sv[0], buf, sizeof(buf));
+			if (n > 0) {
+				nr_got += (unsigned int)n;
+				break;
+			}
+			/* For nothing: allowed. */
+			CHECK(n < 0 && errno == EAGAIN);
+			POST(ready, &op, sv[0],
+			     POLLIN | POLLRDHUP | FLEXSC_READY_NEXT);
+		}
+	}
+	CHECK_EQ(nr_got, ROUNDS);
+	/* The end of the stream, together with the last bytes and alone. */
+	POST(ready, &op, sv[0], POLLIN | POLLRDHUP | FLEXSC_READY_NEXT);
+	CHECK_EQ(write(sv[1], "x", 1), 1);
+	close(sv[1]);
+	while (nr_got == ROUNDS) {
+		WAIT(&op);
+		if (read(sv[0], buf, sizeof(buf)) == 1)
+			nr_got++;
+		POST(ready, &op, sv[0], POLLIN | POLLRDHUP | FLEXSC_READY_NEXT);
+	}
+	do {
+		WAIT(&op);
+		nr_got = (unsigned int)read(sv[0], buf, sizeof(buf));
+		if (nr_got)
+			POST(ready, &op, sv[0],
+			     POLLIN | POLLRDHUP | FLEXSC_READY_NEXT);
+	} while (nr_got);
+}
+
+static void next_room(void)
+{
+	struct op op = { 0 };
+	char buf[65536];
+	int sv[2];
+
+	make_tcp_pair(sv);
+	set_nonblocking(sv[0]);
+	set_nonblocking(sv[1]);
+	for (unsigned int i = 0; i < 5; i++) {
+		fill_up(sv[0]);
+		POST(ready, &op, sv[0], POLLOUT | FLEXSC_READY_NEXT);
+		while (read(sv[1], buf, sizeof(buf)) > 0 || !op.nr_done)
+			CHECK(flexsc_loop_poll(loop, MS) >= 0);
+		CHECK(op.ev.ret & POLLOUT);
+	}
+}
+
+static void ended(void)
+{
+	struct op op = { 0 };
+	int64_t bad;
+	int sv[2];
+
+	make_pair(sv);
+	POST(ready, &op, sv[0], POLLIN);
+	run_ms(1);
+	CHECK_EQ(flexsc_cancel(&op.ev), 0);
+	CHECK_EQ(WAIT(&op), -ECANCELED);
+	POST(ready, &op, sv[0], POLLIN | FLEXSC_READY_NEXT);
+	run_ms(5);
+	flexsc_forget(sv[0]);
+	CHECK_EQ(WAIT(&op), -ECANCELED);
+	bad = CALL(ready, 999, POLLIN);
+	CHECK(bad == POLLNVAL || bad == -EBADF);
+	bad = CALL(ready, 999, POLLIN | FLEXSC_READY_NEXT);
+	CHECK(bad == POLLNVAL || bad == -EBADF);
+	CHECK_EQ(flexsc_ready(&op.ev, sv[0], 0), -EINVAL);
+	CHECK_EQ(flexsc_ready(&op.ev, sv[0], POLLIN | POLLOUT), -EINVAL);
+	CHECK_EQ(flexsc_ready(&op.ev, sv[0], FLEXSC_READY_NEXT), -EINVAL);
+	CHECK_EQ(flexsc_ready(&op.ev, sv[0], POLLIN | 0x40000), -EINVAL);
+}
+
+/* A wait, and the call that it is for, without returning in between. */
+static void in_chain(void)
+{
+	struct op wait = { 0 }, got = { 0 };
+	char buf[8];
+	int sv[2];
+
+	make_tcp_pair(sv);
+	set_nonblocking(sv[0]);
+	CHECK_EQ(flexsc_chain_begin(), 0);
+	POST(ready, &wait, sv[0], POLLIN);
+	POST(recv, &got, sv[0], buf, sizeof(buf), 0);
+	CHECK_EQ(flexsc_chain_end(), 0);
+	run_ms(5);
+	CHECK_EQ(write(sv[1], "four", 4), 4);
+	CHECK_EQ(WAIT(&got), 4);
+	CHECK_EQ(wait.nr_done, 1);
+	CHECK_EQ(wait.ev.ret, POLLIN);
+}
+
+static void taken(void)
+{
+	struct op op = { 0 }, other = { 0 };
+	int sv[2], took;
+	char buf[8];
+
+	make_pair(sv);
+	CHECK_EQ(flexsc_take(&op.ev), 0); /* never posted */
+	CHECK_EQ(write(sv[1], "four", 4), 4);
+	POST(recv, &op, sv[0], buf, sizeof(buf), 0);
+	POST(ready, &other, sv[0], POLLOUT);
+	took = flexsc_take(&op.ev);
+	if (took) {
+		CHECK_EQ(op.ev.ret, 4);
+		CHECK(!flexsc_pending(&op.ev));
+		CHECK_EQ(flexsc_take(&op.ev), 0);
+		op.posted = false;
+	} else {
+		CHECK_EQ(WAIT(&op), 4);
+	}
+	CHECK_EQ(WAIT(&other), POLLOUT);
+	CHECK_EQ(op.nr_done, !took);
+	CHECK_EQ(flexsc_loop_outstanding(loop), 0);
+	/* The event is free again; what is not over cannot be taken. */
+	POST(recv, &op, sv[0], buf, sizeof(buf), 0);
+	CHECK_EQ(flexsc_take(&op.ev), 0);
+	CHECK_EQ(write(sv[1], "x", 1), 1);
+	CHECK_EQ(WAIT(&op), 1);
+	if (strcmp(flexsc_loop_engine(loop), "poll") == 0)
+		CHECK(took);
+}
+
+static const struct test tests[] = {
+	{ "either_way", either_way, 0 }, { "next_time", next_time, 0 },
+	{ "next_room", next_room, 0 },	 { "ended", ended, 0 },
+	{ "in_chain", in_chain, 0 },	 { "taken", taken, 0 },
+};
+
+int main(int argc, char **argv)
+{
+	return run_group(argc, argv, tests, ARRAY_SIZE(tests));
+}

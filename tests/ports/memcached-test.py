@@ -1,0 +1,387 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""memcached with ports/memcached, as its clients see it.
+
+    memcached-test.py BUILD [--long] [--engine ENGINE]... [CASE...]
+
+The package's own testapp and a part of its t/ run as well; --long: all of t/,
+on the port and on the original, whose lists of passes must be the same.
+"""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import re
+import select
+import shutil
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from servers import process  # noqa: E402  pylint: disable=wrong-import-position
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+PATIENCE = 30  # seconds, for what takes none
+PART = ("64bit.t", "flags.t", "getset.t", "incrdecr.t", "maxconns.t", "multiversioning.t",
+        "noreply.t", "stats-conns.t", "stats.t", "touch.t", "unixsocket.t")
+
+
+def expect(true, text):
+    if not true:
+        raise process.Failure(text)
+
+
+def until(done, what):
+    end = time.monotonic() + PATIENCE
+    while not done():
+        expect(time.monotonic() < end, f"{what}: not within {PATIENCE} s")
+        time.sleep(0.02)
+
+
+class Client:
+    def __init__(self, port, wrap=lambda plain: plain):
+        self.socket = wrap(socket.create_connection(("127.0.0.1", port), PATIENCE))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def until(self, end):
+        data = b""
+        while not data.endswith(end):
+            more = self.socket.recv(1 << 20)
+            expect(more, f"closed after {data[:100]!r}")
+            data += more
+        return data
+
+    def ask(self, text, end=b"\r\n"):
+        self.send(text)
+        return self.until(end)
+
+    def store(self, key, value):
+        said = self.ask(b"set %s 0 0 %d\r\n%s\r\n" % (key, len(value), value))
+        expect(said == b"STORED\r\n", f"set says {said!r}")
+
+    def get(self, key):
+        said = self.ask(b"get %s\r\n" % key, b"END\r\n")
+        return said.split(b"\r\n", 1)[1][:-len(b"\r\nEND\r\n")] if said != b"END\r\n" else None
+
+    def stats(self):
+        return dict(line.split(" ", 2)[1:] for line in
+                    self.ask(b"stats\r\n", b"END\r\n").decode().split("\r\n")[:-2])
+
+    def close(self):
+        self.socket.close()
+
+
+class Server:
+    def __init__(self, program, engine, *options):
+        self.port = process.free_port()
+        user = ["-u", "root"] if os.geteuid() == 0 else []
+        self.output = tempfile.TemporaryFile()  # pylint: disable=consider-using-with
+        # pylint: disable-next=consider-using-with
+        self.process = subprocess.Popen(
+            [program, "-l", "127.0.0.1", "-p", str(self.port), "-U", "0", *user, *options],
+            env=dict(os.environ, FLEXSC_ENGINE=engine), stdin=subprocess.DEVNULL,
+            stdout=self.output, stderr=subprocess.STDOUT)
+        until(lambda: self.process.poll() is not None or process.accepts(self.port), "start")
+        expect(self.process.poll() is None, f"it ended: {self.said()}")
+
+    def said(self):
+        self.output.seek(0)
+        return self.output.read().decode(errors="replace")[-2000:]
+
+    def client(self, **more):
+        return Client(self.port, **more)
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def stop(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        try:
+            status = self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise process.Failure(f"it does not end at signal {number}") from None
+        expect(status == 0, f"exit status {status}: {self.said()}")
+
+
+@contextlib.contextmanager
+def server(stage, *options):
+    running = Server(stage.program, stage.engine, *options)
+    try:
+        yield running
+        running.stop()
+    finally:
+        if running.process.poll() is None:
+            running.process.kill()
+            running.process.wait()
+
+
+class Stage:
+    def __init__(self, place, engine, scratch):
+        self.place, self.engine, self.scratch = place, engine, pathlib.Path(scratch)
+        self.program = str(place / "port/memcached")
+
+
+def value_of(size):
+    return bytes((i * 7 + size) % 26 + 97 for i in range(size))
+
+
+def pieces(stage):
+    """Commands and values that arrive in parts of any size."""
+    with server(stage, "-o", "slab_chunk_max=16384") as running:
+        client = running.client()
+        for size in (10, 3000, 9000, 40000):
+            for cut in (1, 5, 30, 2000, 4096, 4100, 8000):
+                value = value_of(size)
+                text = b"set k 0 0 %d\r\n%s\r\n" % (size, value)
+                for part in (text[:cut], text[cut:cut + 50], text[cut + 50:]):
+                    if part:
+                        client.send(part)
+                        time.sleep(0.002)
+                expect(client.until(b"\r\n") == b"STORED\r\n", f"{size} cut at {cut}")
+                expect(client.get(b"k") == value, f"{size} cut at {cut} is another now")
+
+
+def pipelines(stage):
+    with server(stage) as running:
+        client = running.client()
+        client.store(b"k", value_of(100))
+        said = client.ask(b"get k\r\n" * 3000 + b"mn\r\n", b"MN\r\n")
+        expect(said.count(value_of(100)) == 3000, "answers are missing")
+
+
+def slow_reader(stage):
+    """More than a socket takes, to somebody who reads late; others go on."""
+    with server(stage, "-t", "1", "-I", "8m") as running:
+        slow, other = running.client(), running.client()
+        value = value_of(573440) * 8
+        slow.store(b"big", value)
+        for _ in range(3):
+            slow.send(b"get big\r\n")
+            for _ in range(20):
+                expect(other.ask(b"mn\r\n") == b"MN\r\n", "the other one waits")
+            said = slow.until(b"END\r\n")
+            expect(said == b"VALUE big 0 %d\r\n%s\r\nEND\r\n" % (len(value), value),
+                   "it is another now")
+
+
+def disappearing(stage):
+    with server(stage, "-c", "200") as running:
+        running.client().close()
+        keeper = running.client()
+        keeper.store(b"k", b"v")
+        before, connections = running.descriptors(), keeper.stats()["curr_connections"]
+        for nr in range(300):
+            client = running.client()
+            client.send((b"set k 0 0 100000\r\nhalf", b"get nothing\r\n", b"get", b"")[nr % 4])
+            if nr % 3 == 0:
+                client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+                                         struct.pack("ii", 1, 0))
+            client.close()
+        until(lambda: keeper.stats()["curr_connections"] == connections and
+              running.descriptors() <= before, "closing what is gone")
+
+
+def begin_to_connect(port):
+    client = socket.socket()
+    client.setblocking(False)
+    client.connect_ex(("127.0.0.1", port))
+    return client
+
+
+def too_many(stage):
+    """Who comes when all places are taken is served when one is free."""
+    with server(stage, "-c", "64", "-t", "1", "-o", "no_maxconns_fast") as running:
+        first = [running.client() for _ in range(30)]
+        for client in first:
+            expect(client.ask(b"mn\r\n") == b"MN\r\n", "no answer")
+        more = [begin_to_connect(running.port) for _ in range(40)]
+        until(lambda: first[0].stats()["accepting_conns"] == "0", "all places taken")
+        for client in first:
+            client.close()
+        for client in more:
+            client.settimeout(PATIENCE)
+            expect(select.select([], [client], [], PATIENCE)[1], "it is not connected")
+            client.sendall(b"mn\r\n")
+            expect(client.recv(10) == b"MN\r\n", "no answer")
+            client.close()
+
+
+def idle_timeout(stage):
+    with server(stage, "-o", "idle_timeout=1") as running:
+        client = running.client()
+        client.store(b"k", b"v")
+        expect(client.socket.recv(10) == b"", "it is not closed")
+        again = running.client()
+        expect(again.get(b"k") == b"v", "lost")
+        expect(int(again.stats()["idle_kicks"]) >= 1, "no kick is counted")
+
+
+def nothing_to_do(stage):
+    """Idle connections wake nobody, however many there are."""
+    with server(stage, "-t", "1") as running:
+        clients = [running.client() for _ in range(500)]
+        for client in clients:
+            expect(client.ask(b"mn\r\n") == b"MN\r\n", "no answer")
+        time.sleep(1)
+        before = process.switches_of(running.process.pid)
+        time.sleep(2)
+        more = process.switches_of(running.process.pid) - before
+        expect(more < 300, f"{more} switches in two seconds")
+
+
+def watched(stage):
+    """The server's log thread has a connection, and gives it back."""
+    with server(stage) as running:
+        watcher, client = running.client(), running.client()
+        expect(watcher.ask(b"watch fetchers mutations\r\n") == b"OK\r\n", "no watching")
+        until(lambda: [client.store(b"seen", b"v"), client.get(b"seen")] and
+              b"key=seen" in watcher.until(b"\n"), "lines of the log")
+        watcher.close()
+        dump = running.client()
+        expect(b"key=seen" in dump.ask(b"lru_crawler metadump all\r\n", b"END\r\n"), "no dump")
+        expect(dump.get(b"seen") == b"v", "it is not given back")
+
+
+def encrypted(stage):
+    key, cert = stage.scratch / "key.pem", stage.scratch / "cert.pem"
+    done = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days",
+                           "2", "-subj", "/CN=localhost", "-keyout", key, "-out", cert],
+                          check=False, capture_output=True)
+    expect(done.returncode == 0, done.stderr.decode())
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with server(stage, "-Z", "-o", f"ssl_chain_cert={cert},ssl_key={key}") as running:
+        clients = [running.client(wrap=context.wrap_socket) for _ in range(40)]
+        for nr, client in enumerate(clients):
+            client.store(b"k%d" % nr, value_of(300000 + nr))
+        for nr, client in enumerate(clients):
+            expect(client.get(b"k%d" % nr) == value_of(300000 + nr), "it is another now")
+
+
+def stops_and_goes_on(stage):
+    """A graceful stop with connections open; its memory is there again."""
+    options = ("-e", str(stage.scratch / "memory"), "-m", "64")
+    with server(stage, *options) as running:
+        clients = [running.client() for _ in range(30)]
+        clients[0].store(b"kept", value_of(5000))
+        clients[1].send(b"set never 0 0 100\r\nhalf")
+        running.stop(signal.SIGUSR1)
+        running.stop = lambda: None
+    time.sleep(1.1)  # it does not believe in clocks that do not go on
+    with server(stage, *options) as running:
+        expect(running.client().get(b"kept") == value_of(5000), "it is not kept")
+
+
+def environment(stage):
+    return dict(os.environ, FLEXSC_ENGINE=stage.engine)
+
+
+def own_testapp(stage):
+    done = subprocess.run(["./testapp"], cwd=stage.place / "port", env=environment(stage),
+                          check=False, capture_output=True, text=True, timeout=200)
+    expect(done.returncode == 0, f"{done.stdout[-500:]} {done.stderr[-500:]}")
+
+
+def prove(folder, tests, env, jobs):
+    """{test: its line} of what prove says of the package's own tests."""
+    command = ["prove", f"-j{jobs}", *(f"t/{name}" for name in tests)]
+    # A file: servers that a test leaves behind would keep a pipe open.
+    with tempfile.TemporaryFile() as output, \
+         subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=output,
+                          stderr=subprocess.DEVNULL, start_new_session=True) as program:
+        try:
+            program.wait(1500)
+        finally:
+            for pid in process.members_of(program.pid):
+                os.kill(pid, signal.SIGKILL)
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    return dict(re.findall(r"^t/(\S+\.t) \.+ (ok|skipped|[^\n]*)", text, re.MULTILINE))
+
+
+def own_tests(stage):
+    found = prove(stage.place / "port", PART, environment(stage), 2)
+    bad = {name: found.get(name) for name in PART if found.get(name) != "ok"}
+    expect(not bad, f"{bad}")
+
+
+def all_own_tests(stage):
+    tests = sorted(path.name for path in (stage.place / "original/t").glob("*.t")
+                   if path.name != "whitespace.t")  # of its source's layout
+    saw = [prove(stage.place / name, tests, environment(stage), 2)
+           for name in ("original", "port")]
+    worse = [name for name in tests if saw[0].get(name) == "ok" != saw[1].get(name)]
+    print(f"# {sum(line == 'ok' for line in saw[0].values())} of {len(tests)} pass on the "
+          "original", flush=True)
+    expect(not worse, f"only the original passes {worse}")
+
+
+SMOKE = (pieces, pipelines, slow_reader, disappearing, too_many, watched, encrypted,
+         stops_and_goes_on)
+ONCE = (idle_timeout, nothing_to_do, own_testapp, own_tests)  # with the first engine
+LONG = (all_own_tests,)
+
+
+def play(case, stage):
+    try:
+        case(stage)
+    except (process.Failure, OSError, subprocess.SubprocessError) as failure:
+        return f"{failure}"
+    return ""
+
+
+def build(folder, long):
+    done = subprocess.run([TOP / "ports/memcached/build", folder,
+                           *([] if long else ["--only-port"])],
+                          check=False, text=True, capture_output=True)
+    if done.returncode not in (0, 77):
+        sys.exit(done.stderr[-3000:])
+    if done.returncode:
+        print(done.stderr.strip())
+        sys.exit(77)
+    return pathlib.Path(done.stdout.strip()).parent.parent
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("case", nargs="*")
+    parser.add_argument("--engine", action="append", default=[])
+    parser.add_argument("--long", action="store_true")
+    args = parser.parse_args()
+    place = build(args.build, args.long)
+    engines = args.engine or ["poll", "uthread"]
+    todo = [(case, engine) for engine in engines for case in
+            SMOKE + (ONCE + (LONG if args.long else ()) if engine == engines[0] else ())
+            if not args.case or case.__name__ in args.case]
+    print(f"1..{len(todo)}", flush=True)
+    bad = 0
+    for number, (case, engine) in enumerate(todo, 1):
+        scratch = tempfile.mkdtemp(prefix="flexsc-memcached-")
+        begin = time.monotonic()
+        try:
+            why = play(case, Stage(place, engine, scratch))
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        for line in why.splitlines():
+            print(f"# {line[:2000]}")
+        print(f"{'not ok' if why else 'ok'} {number} - {case.__name__} {engine}")
+        print(f"# {time.monotonic() - begin:.1f} s", flush=True)
+        bad += bool(why)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A thread that makes calls of many kinds between close(-1) and close(-2), the
+ * same under strace and on FlexSC-Threads: tests/check-trace.py compares what is
+ * said of them. With an argument, other things: see main().
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#pragma GCC diagnostic ignored "-Wunused-result"
+#pragma GCC diagnostic ignored "-Wnonnull"
+#pragma GCC diagnostic ignored "-Wstringop-overread"
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+
+static char *volatile nowhere = (char *)16;
+
+/* From here on both open the same numbers. */
+static void fill_descriptors(void)
+{
+	while (open("/dev/null", O_RDONLY) < 60)
+		;
+}
+
+static int files(void)
+{
+	static char text[] = "hello \1\002 3\r\n\"quoted\\\" and a long line\n";
+	struct iovec v[2] = { { "one", 3 }, { "two\n", 4 } };
+	int fd = open("traced.tmp", O_RDWR | O_CREAT | O_TRUNC, 0640);
+	struct flock lock = { .l_type = F_WRLCK, .l_len = 5 };
+	char buf[100];
+	off_t at = 1;
+
+	write(fd, text, sizeof(text));
+	writev(fd, v, 2);
+	pread(fd, buf, sizeof(buf), 3);
+	lseek(fd, -4, SEEK_END);
+	read(fd, buf, sizeof(buf));
+	read(fd, buf, sizeof(buf));
+	fcntl(fd, F_GETFL);
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	fcntl(fd, F_GETFD);
+	fcntl(fd, F_SETLK, &lock);
+	flock(fd, LOCK_EX | LOCK_NB);
+	ftruncate(fd, 20);
+	fsync(fd);
+	sendfile(open("/dev/null", O_WRONLY), fd, &at, 5);
+	dup2(fd, 77);
+	close(77);
+	write(fd, NULL, 0);
+	return close(fd);
+}
+
+static void paths(void)
+{
+	struct stat st;
+
+	open("/nonexistent\n/\"x\xff"
+	     "7",
+	     O_WRONLY | O_CREAT | O_EXCL, 07);
+	open(nowhere, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	stat("traced.tmp", &st);
+	lstat("nothing", &st);
+	mkdir("traced.dir", 0755);
+	access("traced.dir", R_OK | X_OK);
+	rename("traced.dir", "traced.to");
+	rmdir("traced.to");
+	symlink("traced.tmp", "traced.link");
+	unlink("traced.link");
+	chmod("traced.tmp", 0600);
+	unlink("traced.tmp");
+}
+
+static void messages(void)
+{
+	struct iovec v[2] = { { "one", 3 }, { "two\n", 4 } };
+	struct msghdr out = { .msg_iov = v, .msg_iovlen = 2 };
+	char buf[100], copy[100];
+	struct iovec w[2] = { { buf, 5 }, { copy, 100 } };
+	struct msghdr in = { .msg_iov = w, .msg_iovlen = 2 };
+	struct pollfd polled;
+	int s[2], nr;
+
+	socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s);
+	polled = (struct pollfd){ .fd = s[1], .events = POLLIN | POLLPRI };
+	poll(&polled, 1, 0);
+	send(s[0], "hi", 2, MSG_NOSIGNAL);
+	ioctl(s[1], FIONREAD, &nr);
+	poll(&polled, 1, 1000);
+	recv(s[1], buf, 10, 0);
+	sendmsg(s[0], &out, MSG_DONTWAIT);
+	recvmsg(s[1], &in, 0);
+	recv(s[1], buf, 1, MSG_DONTWAIT);
+	send(s[0], nowhere, 1, 0);
+	shutdown(s[0], SHUT_WR);
+	read(s[1], buf, 1);
+	close(s[0]);
+	close(s[1]);
+}
+
+static void connections(void)
+{
+	int listener = socket(AF_INET, SOCK_STREAM, IPPROTO_TCP), one = 1;
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	struct sockaddr_un path = { .sun_family = AF_UNIX,
+				    .sun_path = "traced.sock" };
+	struct sockaddr_storage from;
+	socklen_t size = sizeof(to);
+	int fd, accepted;
+
+	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	bind(listener, (struct sockaddr *)&to, sizeof(to));
+	listen(listener, 5);
+	getsockname(listener, (struct sockaddr *)&to, &size);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	connect(fd, (struct sockaddr *)&to, sizeof(to));
+	size = sizeof(from);
+	accepted = accept4(listener, (struct sockaddr *)&from, &size,
+			   SOCK_CLOEXEC);
+	setsockopt(accepted, SOL_TCP, TCP_NODELAY, &one, sizeof(one));
+	size = sizeof(one);
+	getsockopt(accepted, SOL_SOCKET, SO_TYPE, &one, &size);
+	close(accepted);
+	close(fd);
+	close(listener);
+	fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+	connect(fd, (struct sockaddr *)&path, sizeof(path));
+	close(fd);
+}
+
+static void events(void)
+{
+	struct timespec time = { 0, 1000000 };
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET,
+				     .data.fd = 7 };
+	int set = epoll_create1(EPOLL_CLOEXEC), fd = eventfd(1, EFD_NONBLOCK);
+	uint64_t value;
+
+	epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
+	epoll_wait(set, &event, 4, -1);
+	read(fd, &value, sizeof(value));
+	epoll_wait(set, &event, 4, 0);
+	close(set);
+	close(fd);
+	nanosleep(&time, NULL);
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+}
+
+static void *calls(void *arg)
+{
+	fill_descriptors();
+	close(-1);
+	files();
+	paths();
+	messages();
+	connections();
+	events();
+	close(-2);
+	return arg;
+}
+
+/* Reads to the end, again and again; then another one is written to. */
+static int ends[2];
+
+static void *waits(void *arg)
+{
+	char byte;
+
+	while (read(ends[0], &byte, 1) == 1)
+		;
+	return arg;
+}
+
+static void *hurries(void *arg)
+{
+	int fd = open("/dev/zero", O_RDONLY);
+	char buf[512];
+
+	for (;;)
+		read(fd, buf, sizeof(buf));
+	return arg;
+}
+
+static void in_thread(void *(*run)(void *))
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, run, NULL) == 0)
+		pthread_join(thread, NULL);
+}
+
+/* Says "ready", and does it when standard input ends. */
+static void beside(void *(*run)(void *))
+{
+	pthread_t thread;
+	char byte;
+
+	pipe(ends);
+	pthread_create(&thread, NULL, run, NULL);
+	write(1, "ready\n", 6);
+	while (read(0, &byte, 1) == 1)
+		write(ends[1], &byte, 1);
+	close(ends[1]);
+	if (run == waits)
+		pthread_join(thread, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (!*what)
+		in_thread(calls);
+	else if (strcmp(what, "waits") == 0)
+		beside(waits);
+	else if (strcmp(what, "hurries") == 0)
+		beside(hurries);
+	else if (strcmp(what, "signal") == 0)
+		raise(SIGTERM);
+	else if (strcmp(what, "fork") == 0) {
+		if (fork() == 0) {
+			in_thread(calls);
+			_exit(4);
+		}
+		wait(NULL);
+	}
+	return argc > 2 ? atoi(argv[2]) : 0;
+}
