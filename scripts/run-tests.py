@@ -35,12 +35,17 @@ class Outcome:
 
 
 def parse_tap(text):
-    """[(name, state, reason)] of the sub-tests in TAP output, plan excluded."""
-    found = []
+    """[(name, state, reason, notes)] of the sub-tests in TAP output, plan excluded.
+
+    The notes of a sub-test are what was printed as comments before its line.
+    """
+    found, notes = [], []
     for line in text.splitlines():
         match = TAP_LINE.match(line)
         if not match:
+            notes += [line[1:].strip()] if line.startswith("#") else []
             continue
+        said, notes = "\n".join(notes), []
         failed, number, name = match.groups()
         state, reason = ("failed" if failed else "passed"), ""
         note = TAP_NOTE.search(name)
@@ -49,7 +54,7 @@ def parse_tap(text):
             # A failure announced as known is not a pass, nor news.
             if note.group(1).lower() == "skip" or failed:
                 state, reason = "skipped", note.group(2).strip()
-        found.append((name.strip() or f"#{number or len(found) + 1}", state, reason))
+        found.append((name.strip() or f"#{number or len(found) + 1}", state, reason, said))
     return found
 
 
@@ -72,8 +77,8 @@ def outcomes_of(entry, is_tap):
     name = re.sub(r"^[^:/]*(:| / )", "", name)  # the project's own name says nothing
     subs = []
     if is_tap:
-        subs = [Outcome(f"{name}: {sub}", state, reason)
-                for sub, state, reason in parse_tap(stdout)]
+        subs = [Outcome(f"{name}: {sub}", state, reason, said if state == "failed" else "")
+                for sub, state, reason, said in parse_tap(stdout)]
     if result == "SKIP":
         if not any(sub.state == "skipped" for sub in subs):
             return [Outcome(name, "skipped", skip_reason(stdout))]
@@ -90,7 +95,8 @@ def outcomes_of(entry, is_tap):
         # A crash, a time-out or a missing plan, whatever the sub-tests said.
         bad = [Outcome(name, "failed", how)]
         subs += bad
-    bad[-1].log = log_of(entry)
+    if not bad[-1].log:
+        bad[-1].log = log_of(entry)
     return subs
 
 

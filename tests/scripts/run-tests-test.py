@@ -23,6 +23,9 @@ if case == "skip": end("SKIP: no such kernel\\nlast line", 77)
 if case == "slow": time.sleep(60)
 if case == "tap": end("1..3\\nok 1 - a\\nok 2 - b # SKIP no module\\nok 3 - c")
 if case == "tapbad": end("1..2\\nok 1 - a\\nnot ok 2 - broken part")
+if case == "tapsaid":
+    text = "ok 1 - a\\n# why b\\nnot ok 2 - b\\n# why c\\nnot ok 3 - c\\n"
+    end("1..99\\n" + text + "".join(f"ok {n} - x\\n" for n in range(4, 100)))
 if case == "tapcrash":
     print("1..2\\nok 1 - a", flush=True)
     os.kill(os.getpid(), 9)
@@ -65,6 +68,13 @@ class RunTests(unittest.TestCase):
         self.assertIn("FAILED tapbad: broken part", text)
         self.assertIn("timed out after", text)
         self.assertEqual(status, 1)
+
+    def test_each_failure_has_its_own_notes(self):
+        _, lines = self.run_on("tapsaid")
+        for name in "bc":
+            said = lines.index(f"FAILED tapsaid: {name}") + 1
+            self.assertEqual(lines[said], f"  | why {name}")
+        self.assertNotIn("  | ok 99 - x", lines)
 
     def test_nothing_ran(self):
         for cases in ((), ("skip",)):
