@@ -17,7 +17,9 @@ enum {
 	PARENT = 1,
 	USER_TIME = 11,
 	SYSTEM_TIME = 12,
-	START = 19
+	START = 19,
+	NR_THREADS = 17,
+	EXIT_CODE = 49
 };
 
 static FILE *open_of(pid_t pid, pid_t tid, const char *name)
@@ -62,6 +64,18 @@ pid_t proc_parent(pid_t pid)
 	char line[STAT];
 
 	return (pid_t)atoi(stat_field(pid, 0, PARENT, line));
+}
+
+bool proc_ended(pid_t pid, int *status)
+{
+	char line[STAT];
+
+	/* The first thread may have ended before the others. */
+	if (*stat_field(pid, 0, STATE, line) != 'Z' ||
+	    atoi(stat_field(pid, 0, NR_THREADS, line)) > 1)
+		return false;
+	*status = atoi(stat_field(pid, 0, EXIT_CODE, line));
+	return true;
 }
 
 bool proc_may_read(pid_t pid)

@@ -22,6 +22,9 @@ void proc_thread(pid_t pid, pid_t tid, char *state, uint64_t *cpu_ns);
 
 pid_t proc_parent(pid_t pid); /* 0: unknown */
 
+/* Has it ended, and waits to be asked how? *status: as wait(2) has it. */
+bool proc_ended(pid_t pid, int *status);
+
 /* May its memory be read, by who traces it or looks at it? */
 bool proc_may_read(pid_t pid);
 

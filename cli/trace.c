@@ -53,8 +53,8 @@ static const struct argp_option option_list[] = {
 	{ "attach", 'p', "PID", 0, "Trace this process; may be repeated", 0 },
 	{ "follow-forks", 'f', NULL, 0, "Trace children, too", 0 },
 	{ "expr", 'e', "EXPR", 0,
-	  "Only these calls: trace=read,write, trace=%network, trace=!close, "
-	  "status=failed",
+	  "Only these: trace=read,write, trace=%network, trace=!close, "
+	  "status=failed, signal=!SIGCHLD",
 	  0 },
 	{ "summary-only", 'c', NULL, 0, "Count calls and time, in a table", 0 },
 	{ "summary", 'C', NULL, 0, "The same, and the calls as well", 0 },
@@ -151,8 +151,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'e':
 		if (!trace_filter_parse(&o->style.filter, arg, wrong))
 			argp_error(state,
-				   "'%s' is no system call, and no set "
-				   "of them",
+				   "'%s' is no system call or signal, and "
+				   "no set of them",
 				   wrong);
 		return 0;
 	case 'o':
@@ -259,6 +259,7 @@ static pid_t start(const struct options *o, struct trace_sources *sources)
 		fprintf(stderr, "flexsc trace: %s\n", strerror(errno));
 		return 0;
 	}
+	trace_sources_started(sources, pid);
 	/* They are for the program, which is in the same group. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
@@ -327,6 +328,7 @@ static bool attach(const struct options *o, struct trace_sources *sources,
 struct work {
 	struct trace_sources *sources;
 	struct trace_show *show;
+	pid_t started; /* 0: none */
 	pid_t child; /* 0: none, or it has ended */
 	int status;
 	uint64_t lost;
@@ -340,6 +342,15 @@ static void see(const struct flexsc_trace_record *record, pid_t pid, pid_t tid,
 	trace_show_take(w->show, record, pid, tid);
 }
 
+/* The one that was started is waited for: that says how it ended. */
+static void ended(pid_t pid, int status, void *arg)
+{
+	struct work *w = arg;
+
+	if (pid != w->started)
+		trace_show_gone(w->show, pid, status);
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -351,7 +362,7 @@ static uint64_t now_ns(void)
 static unsigned int look(struct work *w)
 {
 	uint64_t until_ns = now_ns();
-	unsigned int alive = trace_sources_read(w->sources, see, w);
+	unsigned int alive = trace_sources_read(w->sources, see, ended, w);
 	uint64_t lost = trace_sources_lost(w->sources);
 
 	trace_show_until(w->show, until_ns);
@@ -379,8 +390,8 @@ static void work(struct work *w, bool follow)
 		/* What it did last is in the file. */
 		w->child = 0;
 		alive = look(w);
+		trace_show_gone(w->show, child, w->status);
 		trace_show_until(w->show, UINT64_MAX);
-		trace_show_exit(w->show, child, w->status);
 		if (!follow)
 			break;
 	} while (!stopped && (w->child || alive));
@@ -440,7 +451,7 @@ static int run(struct options *o, const struct trace_wish *wish)
 		fprintf(stderr, "flexsc trace: calls that the C library makes "
 				"inside itself are not seen\n");
 	if (o->program)
-		w.child = start(o, w.sources);
+		w.child = w.started = start(o, w.sources);
 	begun = o->program ? w.child : attach(o, w.sources, w.show);
 	if (begun) {
 		work(&w, o->follow);

@@ -5,6 +5,8 @@
  */
 #include "cli/trace_filter.h"
 
+#include "cli/trace_print.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,28 +101,60 @@ static bool add(uint64_t *calls, const char *word)
 	return known;
 }
 
-static bool parse_calls(struct trace_filter *filter, const char *list,
-			char wrong[64])
+/* SIGINT or INT, or a set. */
+static bool add_signal(uint64_t *signals, const char *word)
 {
-	uint64_t calls[FLEXSC_TRACE_CALLS / 64] = { 0 };
+	char name[16];
+	bool known = strcmp(word, "none") == 0;
+
+	for (int signal = 1; signal <= 64; signal++) {
+		trace_signal_name(signal, name);
+		if (strcmp(word, "all") && strcasecmp(word, name) &&
+		    strcasecmp(word, name + strlen("SIG")))
+			continue;
+		*signals |= 1ull << (signal - 1);
+		known = true;
+	}
+	return known;
+}
+
+/* Words with commas between, after ! all others. */
+static bool parse_list(uint64_t *bits, unsigned int nr_words, const char *list,
+		       bool (*add_one)(uint64_t *, const char *),
+		       char wrong[64])
+{
 	bool negated = *list == '!', understood = true;
 	char *copy = strdup(list + negated), *rest = copy, *word;
 
+	memset(bits, 0, nr_words * sizeof(*bits));
 	while (copy && understood && (word = strsep(&rest, ","))) {
-		understood = *word && add(calls, word);
+		understood = *word && add_one(bits, word);
 		if (!understood)
 			snprintf(wrong, 64, "%s", word);
 	}
 	free(copy);
-	for (unsigned int i = 0; i < FLEXSC_TRACE_CALLS / 64; i++)
-		filter->calls[i] = negated ? ~calls[i] : calls[i];
+	for (unsigned int i = 0; negated && i < nr_words; i++)
+		bits[i] = ~bits[i];
 	return understood;
+}
+
+static bool parse_calls(struct trace_filter *filter, const char *list,
+			char wrong[64])
+{
+	return parse_list(filter->calls, FLEXSC_TRACE_CALLS / 64, list, add,
+			  wrong);
 }
 
 void trace_filter_all(struct trace_filter *filter)
 {
-	memset(filter, 0xff, sizeof(filter->calls));
+	memset(filter->calls, 0xff, sizeof(filter->calls));
+	filter->signals = UINT64_MAX;
 	filter->failed = filter->successful = true;
+}
+
+static bool is_key(const char *expression, size_t length, const char *key)
+{
+	return strlen(key) == length && strncmp(expression, key, length) == 0;
 }
 
 bool trace_filter_parse(struct trace_filter *filter, const char *expression,
@@ -132,10 +166,15 @@ bool trace_filter_parse(struct trace_filter *filter, const char *expression,
 	if (!value)
 		return parse_calls(filter, expression, wrong);
 	value++;
-	if ((length == 5 && strncmp(expression, "trace", 5) == 0) ||
-	    (length == 1 && *expression == 't'))
+	if (is_key(expression, length, "trace") ||
+	    is_key(expression, length, "t"))
 		return parse_calls(filter, value, wrong);
-	if (length == 6 && strncmp(expression, "status", 6) == 0) {
+	if (is_key(expression, length, "signal") ||
+	    is_key(expression, length, "signals") ||
+	    is_key(expression, length, "s"))
+		return parse_list(&filter->signals, 1, value, add_signal,
+				  wrong);
+	if (is_key(expression, length, "status")) {
 		filter->successful = strstr(value, "successful");
 		filter->failed = strstr(value, "failed");
 		if (filter->successful || filter->failed)

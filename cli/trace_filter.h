@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which calls are asked for, as strace(1) has it: -e trace=SET. */
+/* What is asked for, as strace(1) has it: -e trace=SET, -e signal=SET. */
 #ifndef CLI_TRACE_FILTER_H
 #define CLI_TRACE_FILTER_H
 
@@ -10,6 +10,7 @@
 
 struct trace_filter {
 	uint64_t calls[FLEXSC_TRACE_CALLS / 64]; /* a bit a number */
+	uint64_t signals; /* bit n - 1: SIGn */
 	bool failed, successful; /* only those; both: all */
 };
 
@@ -28,6 +29,12 @@ static inline bool trace_filter_has(const struct trace_filter *filter,
 				    unsigned int nr)
 {
 	return nr < FLEXSC_TRACE_CALLS && filter->calls[nr / 64] >> nr % 64 & 1;
+}
+
+static inline bool trace_filter_has_signal(const struct trace_filter *filter,
+					   unsigned int signal)
+{
+	return signal - 1 < 64 && filter->signals >> (signal - 1) & 1;
 }
 
 #endif /* CLI_TRACE_FILTER_H */

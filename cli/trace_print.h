@@ -27,6 +27,10 @@ void trace_print_rest(struct text *text, const struct trace_call *call,
 /* "3", "-1 EBADF (Bad file descriptor)", "0 (Timeout)". */
 void trace_print_result(struct text *text, const struct trace_call *call);
 
+/* cli/trace_signal.c: "--- SIGUSR1 {si_signo=SIGUSR1, ...} ---" */
+void trace_print_signal(struct text *text,
+			const struct flexsc_trace_record *record);
+
 /* "read", or "syscall_0x1ff". */
 void trace_print_name(struct text *text, unsigned int nr);
 

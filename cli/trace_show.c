@@ -19,7 +19,8 @@
 
 enum {
 	HELD_NS = 1000000000, /* a posted call, before it counts as lasting */
-	NR_BUCKETS = 1024
+	NR_BUCKETS = 1024,
+	TRACE_GONE = 0x1000, /* a kind of our own: the process has ended */
 };
 
 /* A record that came, and is not written down yet. */
@@ -39,6 +40,13 @@ struct open_call {
 	unsigned int shown; /* arguments of it that are */
 };
 
+/* What a process said at its end. */
+struct last_word {
+	struct last_word *next;
+	pid_t pid;
+	int status;
+};
+
 struct trace_show {
 	struct trace_style style;
 	struct event *event;
@@ -46,6 +54,7 @@ struct trace_show {
 	uint64_t nr_taken;
 	struct open_call *open[NR_BUCKETS]; /* of a thread: latest first */
 	struct open_call *on_line; /* whose line is not ended */
+	struct last_word *last_words;
 	struct text line;
 	size_t written; /* of `line`, before it was ended */
 	int64_t real_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC */
@@ -245,20 +254,28 @@ static void finish_exec(struct trace_show *s, const struct event *e)
 	take_end(s, &over);
 }
 
+/* A call that has no result. */
+static void write_endless(struct trace_show *s, pid_t tid,
+			  const struct flexsc_trace_record *begin)
+{
+	struct trace_call call = { .begin = begin,
+				   .most_bytes = s->style.most_bytes };
+	unsigned int from;
+
+	interrupt_line(s);
+	begin_line(s, tid, begin->at_ns);
+	from = trace_print_begin(&s->line, &call);
+	call.end = begin;
+	trace_print_rest(&s->line, &call, from);
+	text_add(&s->line, "%*s= ?", pad(s), "");
+	put_line(s, "\n");
+}
+
 /* Posted, and nobody wants the result: it is not recorded. */
 static void take_unwanted(struct trace_show *s, struct open_call **at)
 {
-	struct trace_call call = { .begin = (*at)->begin,
-				   .end = (*at)->begin,
-				   .most_bytes = s->style.most_bytes };
-
-	if (s->style.filter.successful) {
-		interrupt_line(s);
-		write_begin(s, *at);
-		trace_print_rest(&s->line, &call, (*at)->shown);
-		text_add(&s->line, "%*s= ?", pad(s), "");
-		put_line(s, "\n");
-	}
+	if (s->style.filter.successful)
+		write_endless(s, (*at)->tid, (*at)->begin);
 	drop(s, at);
 }
 
@@ -286,11 +303,109 @@ static void take_begin(struct trace_show *s, struct event *e)
 		write_begin(s, open);
 }
 
+static void take_signal(struct trace_show *s, const struct event *e)
+{
+	if (!trace_filter_has_signal(&s->style.filter, e->record->nr))
+		return;
+	interrupt_line(s);
+	begin_line(s, e->tid, e->at_ns);
+	trace_print_signal(&s->line, e->record);
+	put_line(s, "\n");
+}
+
+static void write_ended(struct trace_show *s, pid_t tid, uint64_t at_ns,
+			int status)
+{
+	char name[16];
+
+	interrupt_line(s);
+	begin_line(s, tid, at_ns);
+	if (status == TRACE_UNKNOWN_END)
+		text_add(&s->line, "+++ ended +++");
+	else if (WIFSIGNALED(status))
+		text_add(&s->line, "+++ killed by %s%s +++",
+			 trace_signal_name(WTERMSIG(status), name),
+			 WCOREDUMP(status) ? " (core dumped)" : "");
+	else
+		text_add(&s->line, "+++ exited with %d +++",
+			 WEXITSTATUS(status));
+	put_line(s, "\n");
+}
+
+/* It says so itself, about to end: a thread, or a process. */
+static void take_exit(struct trace_show *s, const struct event *e)
+{
+	int status = (int)(e->record->args[0] & 0xff) << 8;
+	struct last_word *word;
+
+	if (trace_filter_has(&s->style.filter, e->record->nr) &&
+	    s->style.filter.failed && s->style.filter.successful)
+		write_endless(s, e->tid, e->record);
+	/* Nobody sees the end of a process that is not known here. */
+	if (e->record->nr == SYS_exit || !e->pid) {
+		write_ended(s, e->tid, e->at_ns, status);
+		return;
+	}
+	word = malloc(sizeof(*word));
+	if (!word)
+		return;
+	*word = (struct last_word){ s->last_words, e->pid, status };
+	s->last_words = word;
+}
+
+/* The latest one; all of them are forgotten. */
+static int last_word(struct trace_show *s, pid_t pid)
+{
+	int status = TRACE_UNKNOWN_END;
+
+	for (struct last_word **at = &s->last_words, *word; (word = *at);) {
+		if (word->pid != pid) {
+			at = &word->next;
+			continue;
+		}
+		if (status == TRACE_UNKNOWN_END)
+			status = word->status;
+		*at = word->next;
+		free(word);
+	}
+	return status;
+}
+
+static void take_gone(struct trace_show *s, const struct event *e)
+{
+	int status = (int)e->record->ret, said = last_word(s, e->pid);
+
+	for (unsigned int i = 0; i < NR_BUCKETS; i++)
+		for (struct open_call **at = &s->open[i]; *at;)
+			if ((*at)->pid == e->pid) {
+				if (s->on_line == *at)
+					interrupt_line(s);
+				drop(s, at);
+			} else {
+				at = &(*at)->next;
+			}
+	write_ended(s, e->pid, e->at_ns,
+		    status == TRACE_UNKNOWN_END ? said : status);
+}
+
 static void take(struct trace_show *s, struct event *e)
 {
 	if (!s->first_tid)
 		s->first_tid = e->tid;
 	s->many |= e->tid != s->first_tid;
+	switch ((int)e->record->kind) {
+	case FLEXSC_TRACE_SIGNAL:
+		take_signal(s, e);
+		return;
+	case FLEXSC_TRACE_EXIT:
+		take_exit(s, e);
+		return;
+	case TRACE_GONE:
+		take_gone(s, e);
+		return;
+	default:
+		break;
+	}
 	if (!trace_filter_has(&s->style.filter, e->record->nr))
 		return;
 	if (e->record->kind == FLEXSC_TRACE_BEGIN)
@@ -368,23 +483,16 @@ void trace_show_until(struct trace_show *s, uint64_t until_ns)
 	fflush(s->style.out);
 }
 
-void trace_show_exit(struct trace_show *s, pid_t pid, int status)
+void trace_show_gone(struct trace_show *s, pid_t pid, int status)
 {
 	struct timespec now;
-	char name[16];
+	struct flexsc_trace_record gone = { .size = sizeof(gone),
+					    .kind = TRACE_GONE,
+					    .ret = status };
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	interrupt_line(s);
-	begin_line(s, pid,
-		   (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
-	if (WIFSIGNALED(status))
-		text_add(&s->line, "+++ killed by %s%s +++",
-			 trace_signal_name(WTERMSIG(status), name),
-			 WCOREDUMP(status) ? " (core dumped)" : "");
-	else
-		text_add(&s->line, "+++ exited with %d +++",
-			 WEXITSTATUS(status));
-	put_line(s, "\n");
+	gone.at_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	trace_show_take(s, &gone, pid, pid);
 }
 
 void trace_show_end(struct trace_show *s)
@@ -419,6 +527,8 @@ void trace_show_free(struct trace_show *s)
 	for (unsigned int i = 0; i < NR_BUCKETS; i++)
 		while (s->open[i])
 			drop(s, &s->open[i]);
+	while (s->last_words)
+		last_word(s, s->last_words->pid);
 	trace_table_free(s->table);
 	text_free(&s->line);
 	free(s->event);

@@ -7,6 +7,7 @@
 #define CLI_TRACE_SHOW_H
 
 #include "cli/trace_filter.h"
+#include "cli/trace_source.h"
 
 #include <stdio.h>
 #include <sys/types.h>
@@ -38,8 +39,11 @@ void trace_show_take(struct trace_show *show,
 /* Write down what happened before a moment: of before it, all has come. */
 void trace_show_until(struct trace_show *show, uint64_t until_ns);
 
-/* The process has ended; as strace says it. @pid: the one that was started. */
-void trace_show_exit(struct trace_show *show, pid_t pid, int status);
+/*
+ * A process has ended, just now; it is said when what came before is written.
+ * @status: as wait(2) has it, or TRACE_UNKNOWN_END: what it said itself counts.
+ */
+void trace_show_gone(struct trace_show *show, pid_t pid, int status);
 
 /* All is over: what is not finished, and the table. */
 void trace_show_end(struct trace_show *show);

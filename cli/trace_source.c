@@ -63,6 +63,7 @@ struct trace_sources {
 	uint32_t asked_ms; /* 0: never */
 	uint64_t lost_before; /* of sources that have been freed */
 	struct flexsc_trace_file *file;
+	pid_t started; /* with the file; 0: none */
 	int fd;
 	uint32_t slots; /* taken, as far as they have been seen */
 	char *buffer; /* of a ring */
@@ -361,6 +362,11 @@ void trace_sources_mine(struct trace_sources *s)
 		s->file->pid = (uint32_t)getpid();
 }
 
+void trace_sources_started(struct trace_sources *s, pid_t pid)
+{
+	s->started = pid;
+}
+
 /* Who has taken a slot since the last time. */
 static void find_slots(struct trace_sources *s)
 {
@@ -387,7 +393,7 @@ static void find_slots(struct trace_sources *s)
 			continue;
 		new->pid = (pid_t)t->pid;
 		/* In a namespace of its own it has another number here. */
-		if (!is_still_there(new, t))
+		if (!is_still_there(new, t) && new->pid != s->started)
 			new->pid = 0;
 		new->start = new->pid ? proc_start(new->pid) : 0;
 		if (new->pid && !process_of(s, new->pid))
@@ -533,7 +539,7 @@ static void look_around(struct trace_sources *s)
 }
 
 unsigned int trace_sources_read(struct trace_sources *s, trace_see *see,
-				void *arg)
+				trace_gone *gone, void *arg)
 {
 	unsigned int alive = 0, left = 0;
 	uint32_t now = now_ms() | 1;
@@ -554,13 +560,16 @@ unsigned int trace_sources_read(struct trace_sources *s, trace_see *see,
 	}
 	for (unsigned int i = 0; i < s->nr_processes; i++) {
 		struct process *p = &s->process[i];
+		int status = TRACE_UNKNOWN_END;
 
-		if (p->start && proc_start(p->pid) == p->start) {
+		if (p->start && proc_start(p->pid) == p->start &&
+		    !proc_ended(p->pid, &status)) {
 			s->process[left++] = *p;
 			alive++;
-		} else {
-			tids_free(p->tids);
+			continue;
 		}
+		gone(p->pid, status, arg);
+		tids_free(p->tids);
 	}
 	s->nr_processes = left;
 	return alive;

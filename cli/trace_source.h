@@ -39,10 +39,16 @@ int trace_sources_attach(struct trace_sources *sources, pid_t pid);
 int trace_sources_offer(struct trace_sources *sources, char variable[64]);
 /* In that process, before it executes anything. */
 void trace_sources_mine(struct trace_sources *sources);
+/* And to who started it: it may have ended before it is seen. */
+void trace_sources_started(struct trace_sources *sources, pid_t pid);
 
 /* A record, whose thread is known here by @tid, of process @pid. */
 typedef void trace_see(const struct flexsc_trace_record *record, pid_t pid,
 		       pid_t tid, void *arg);
+
+/* A process has ended. @status: as wait(2) has it, or TRACE_UNKNOWN_END. */
+typedef void trace_gone(pid_t pid, int status, void *arg);
+#define TRACE_UNKNOWN_END (-1)
 
 /**
  * trace_sources_read() - all records since the last time
@@ -53,7 +59,7 @@ typedef void trace_see(const struct flexsc_trace_record *record, pid_t pid,
  * Return: how many of the processes live.
  */
 unsigned int trace_sources_read(struct trace_sources *sources, trace_see *see,
-				void *arg);
+				trace_gone *gone, void *arg);
 
 /* Records that were lost so far, and times that nobody looked for too long. */
 uint64_t trace_sources_lost(struct trace_sources *sources);

@@ -96,7 +96,7 @@ class Trace(unittest.TestCase):
     def test_times(self):
         lines = self.trace("-tt", "-T", PROGRAM)
         for line in lines:
-            if "+++" not in line:
+            if "+++" not in line and "= ?" not in line:
                 self.assertRegex(line, r"\d\d:\d\d:\d\d\.\d{6} .* <\d+\.\d{6}>$")
         sleep = next(line for line in lines if "nanosleep" in line)
         self.assertGreaterEqual(float(re.search(r"<(.*)>", sleep).group(1)), 0.001)
@@ -125,6 +125,32 @@ class Trace(unittest.TestCase):
         self.assertEqual(len({line.split()[0] for line in lines}), 3)
         lines = self.trace(PROGRAM, "fork")
         self.assertEqual([line for line in lines if "close(-1" in line], [])
+
+    def test_signals(self):
+        """What handlers get, and how threads and processes end, as strace has it."""
+        if not shutil.which("strace"):
+            self.skipTest("no strace here")
+        wanted = subprocess.run(["strace", "-f", "-o", "wanted", PROGRAM, "signals"],
+                                cwd=self.folder, check=False, capture_output=True)
+        if wanted.returncode:
+            self.skipTest("strace may not trace here")
+        with open(os.path.join(self.folder, "wanted"), encoding="ascii") as lines:
+            wanted = lines.read().splitlines()
+
+        def told(lines):
+            found = [LINE.fullmatch(line).group(1) for line in lines]
+            found = [re.sub(r"pid=\d+", "pid=PID", re.sub(r"time=\d+", "time=T", line))
+                     for line in found if re.match(r"---|\+\+\+|exit", line)]
+            # A thread's call of exit may come before or after another one's line.
+            return (sorted(line for line in found if "---" not in line),
+                    [line for line in found if "---" in line])
+        self.maxDiff = None
+        lines = self.trace("-f", PROGRAM, "signals")
+        self.assertEqual(told(lines), told(wanted))
+        self.assertEqual(len(told(lines)[1]), 5)
+        lines = self.trace("-e", "trace=none", "-e", "signal=usr1,SIGCHLD", PROGRAM, "signals")
+        self.assertEqual([line.split()[1] for line in lines if "---" in line],
+                         ["SIGUSR1", "SIGCHLD"])
 
     def start(self, *words):
         process = subprocess.Popen([FLEXSC, "run", "--", PROGRAM, *words], text=True,

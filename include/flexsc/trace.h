@@ -103,14 +103,16 @@ enum flexsc_trace_kind {
 	FLEXSC_TRACE_SKIP, /* nothing, up to the next block */
 	FLEXSC_TRACE_BEGIN, /* a call is about to be made, or posted */
 	FLEXSC_TRACE_END, /* its result is known */
-	FLEXSC_TRACE_CANCEL /* it was asked to end */
+	FLEXSC_TRACE_CANCEL, /* it was asked to end */
+	FLEXSC_TRACE_SIGNAL, /* a handler is about to be called */
+	FLEXSC_TRACE_EXIT /* the thread, or the process, is about to end */
 };
 
 /**
  * struct flexsc_trace_record - one of them; its parts follow
  * @size: with parts, a multiple of 8
  * @kind: enum flexsc_trace_kind; of SKIP only @size and this are there
- * @nr: of the call
+ * @nr: of the call; SIGNAL: of the signal; EXIT: exit, or exit_group
  * @number: of the record, in its ring
  * @at_ns: CLOCK_MONOTONIC
  * @id: of a posted call, between its two records; 0: the thread waits for it
@@ -118,6 +120,7 @@ enum flexsc_trace_kind {
  * @results: BEGIN, bit i: argument i will be the result of an earlier call
  * @ret: END: the result, or -errno
  * @begun_ns: END: when it began; 0: not known
+ * @args: of the call; SIGNAL: how siginfo_t begins; EXIT: status
  */
 struct flexsc_trace_record {
 	uint32_t size;

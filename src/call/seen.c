@@ -332,14 +332,37 @@ void fx_seen_end(unsigned nr, int tid, uint64_t id, const uint64_t args[6],
 	fx_record_close(&s.record);
 }
 
-void fx_seen_cancel(unsigned nr, int tid, uint64_t id)
+/* What is no call: a head alone. */
+static void note(enum flexsc_trace_kind kind, unsigned nr, unsigned wanted,
+		 int tid, uint64_t id, const uint64_t args[6])
 {
-	struct seen s = { 0 };
+	struct seen s = { .args = args };
 
-	if (!(fx_trace_wants(nr) & FX_WANT_RECORDS) ||
+	if (!(fx_trace_wants(wanted) & FX_WANT_RECORDS) ||
 	    !fx_record_new(&s.record))
 		return;
-	head(&s, FLEXSC_TRACE_CANCEL, nr, tid, id);
+	head(&s, kind, nr, tid, id);
 	s.record.head->at_ns = fx_now_ns();
 	fx_record_close(&s.record);
+}
+
+void fx_seen_cancel(unsigned nr, int tid, uint64_t id)
+{
+	note(FLEXSC_TRACE_CANCEL, nr, nr, tid, id, NULL);
+}
+
+void fx_seen_signal(int signal, int tid, const siginfo_t *info)
+{
+	uint64_t begins[6];
+
+	_Static_assert(sizeof(begins) <= sizeof(*info), "siginfo_t is shorter");
+	memcpy(begins, info, sizeof(begins));
+	note(FLEXSC_TRACE_SIGNAL, (unsigned)signal, FX_NO_CALL, tid, 0, begins);
+}
+
+void fx_seen_exit(unsigned nr, int tid, int status)
+{
+	const uint64_t args[6] = { (uint64_t)status };
+
+	note(FLEXSC_TRACE_EXIT, nr, FX_NO_CALL, tid, 0, args);
 }

@@ -8,6 +8,8 @@
 
 #include "page/trace.h"
 
+#include <signal.h>
+
 /**
  * fx_seen_begin - a call is about to be made
  * @tid: of the thread that makes it, as the program knows it
@@ -26,5 +28,11 @@ void fx_seen_end(unsigned nr, int tid, uint64_t id, const uint64_t args[6],
 
 /* A posted call is asked to end. */
 void fx_seen_cancel(unsigned nr, int tid, uint64_t id);
+
+/* A handler of the program's is about to be called. */
+void fx_seen_signal(int signal, int tid, const siginfo_t *info);
+
+/* A thread ends, or its process. @nr: exit or exit_group. */
+void fx_seen_exit(unsigned nr, int tid, int status);
 
 #endif /* FX_CALL_SEEN_H */

@@ -291,7 +291,9 @@ unsigned fx_trace_wants(unsigned nr)
 		}
 		return 0;
 	}
-	if (nr >= FLEXSC_TRACE_CALLS)
+	if (nr == FX_NO_CALL)
+		return wants;
+	if (nr > FX_NO_CALL)
 		return 0;
 	if (!(fx_load_relaxed(&t->calls[nr / 64]) >> nr % 64 & 1))
 		wants &= ~(unsigned)FX_WANT_RECORDS;

@@ -32,6 +32,9 @@ yes:
 #endif
 }
 
+/* In place of a call's number, where there is no call. */
+#define FX_NO_CALL FLEXSC_TRACE_CALLS
+
 /* What of it, of calls of a number. */
 enum fx_want {
 	FX_WANT_RECORDS = 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What happens when the library is loaded, and in children. */
-#include "page/trace.h"
+#include "preload/seen.h"
 #include "threads/start.h"
 #include "threads/stats.h"
 
@@ -47,6 +47,14 @@ static bool meant_for_another(void)
 	return process && strtol(process, NULL, 10) != getpid();
 }
 
+/* By exit(3), or by returning from main(). */
+static void exits(int status, void *unused)
+{
+	(void)unused;
+	if (fx_watched())
+		fx_seen_last(status);
+}
+
 static __attribute__((constructor)) void init(void)
 {
 	if (meant_for_another()) {
@@ -55,6 +63,7 @@ static __attribute__((constructor)) void init(void)
 		return;
 	}
 	pthread_atfork(NULL, NULL, fx_threads_after_fork);
+	on_exit(exits, NULL);
 	/* An observer has started this program. */
 	if (secure_getenv("FLEXSC_TRACE"))
 		fx_trace_start();

@@ -32,6 +32,7 @@ FX_NEXT(wait4);
 FX_NEXT(waitid);
 FX_NEXT(daemon);
 FX_NEXT(forkpty);
+FX_NEXT(_exit);
 
 static void go_home(void)
 {
@@ -215,6 +216,19 @@ FX_NAME FILE *popen(const char *command, const char *mode)
 {
 	go_home();
 	return NEXT(popen)(command, mode);
+}
+
+FX_NAME void _exit(int status)
+{
+	if (fx_watched())
+		fx_seen_last(status);
+	NEXT(_exit)(status);
+	__builtin_unreachable();
+}
+
+FX_NAME void _Exit(int status)
+{
+	_exit(status);
 }
 
 /* What has to be waited for is waited for at home: there are no too many. */

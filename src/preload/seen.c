@@ -28,3 +28,8 @@ void fx_seen_leave(unsigned nr, const long args[6], uint64_t begun_ns, long ret)
 	fx_seen_end(nr, who(), 0, (const uint64_t *)args, begun_ns,
 		    ret == -1 ? -errno : ret);
 }
+
+void fx_seen_last(int status)
+{
+	fx_seen_exit(SYS_exit_group, who(), status);
+}

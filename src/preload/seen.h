@@ -17,6 +17,9 @@ uint64_t fx_seen_enter(unsigned nr, const long args[6]) __attribute__((cold));
 void fx_seen_leave(unsigned nr, const long args[6], uint64_t begun_ns, long ret)
 	__attribute__((cold));
 
+/* The process is about to end, by the thread that calls this. */
+void fx_seen_last(int status) __attribute__((cold));
+
 /*
  * Return what a call is worth, as the system call that it is, of these arguments.
  * It stands here twice, so that who is not watched has nothing to remember during

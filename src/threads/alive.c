@@ -6,6 +6,7 @@
 #include "threads/alive.h"
 
 #include "arch/arch.h"
+#include "call/seen.h"
 #include "threads/create.h"
 #include "threads/mask.h"
 
@@ -38,6 +39,8 @@ static void on_end(void *value)
 		pthread_setspecific(key, round + 1);
 		return;
 	}
+	if (fx_watched() && me->counted)
+		fx_seen_exit(SYS_exit, me->tid, 0);
 	mask = fx_mask_swap(FX_MASK_HANDLED);
 	fx_thread_gone(me);
 	if (me->counted)

@@ -5,6 +5,7 @@
 #include "arch/arch.h"
 #include "base/clock.h"
 #include "base/futex.h"
+#include "call/seen.h"
 #include "threads/alive.h"
 #include "threads/alternate.h"
 #include "threads/cleanup.h"
@@ -84,6 +85,9 @@ static void end(void *arg)
 
 	me->exiting = 1;
 	fx_thread_home(me, FX_HOME_EXIT);
+	/* Of one that was kept, the last use has ended before. */
+	if (fx_watched() && me->counted)
+		fx_seen_exit(SYS_exit, me->tid, 0);
 	fx_thread_enter(me);
 	mask = fx_mask_swap(FX_MASK_HANDLED);
 	if (fx_load_relaxed(&me->task.pending) & FX_PENDING_SIGNAL)

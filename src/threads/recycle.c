@@ -4,12 +4,14 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
+#include "call/seen.h"
 #include "threads/alive.h"
 #include "threads/create.h"
 #include "threads/fresh.h"
 #include "threads/lot.h"
 
 #include <signal.h>
+#include <sys/syscall.h>
 
 #define MAX_IDLE 128u
 #define KEPT_NS (2 * FX_NS_PER_SEC) /* not taken for so long, it ends */
@@ -161,6 +163,8 @@ bool fx_recycle(struct fx_thread *me, void *result)
 	if (me->worn || me->stays || !fx_thread_lent() ||
 	    (me->has_alternate && !me->first_alternate))
 		return false;
+	if (fx_watched())
+		fx_seen_exit(SYS_exit, me->tid, 0);
 	me->result = result;
 	me->taken = WAITS;
 	me->counted = false;

@@ -4,6 +4,7 @@
 
 #include "arch/arch.h"
 #include "base/futex.h"
+#include "call/seen.h"
 #include "engine/interrupt.h"
 #include "threads/alternate.h"
 #include "threads/fault.h"
@@ -103,6 +104,8 @@ static void call_handler(struct fx_thread *me, int signal, siginfo_t *info,
 	void *handler = fx_load_acquire(&relay.user[signal].handler);
 	int flags = fx_load_relaxed(&relay.user[signal].flags);
 
+	if (fx_watched() && me)
+		fx_seen_signal(signal, me->tid, info);
 	if (me) {
 		note_handler(me, context,
 			     (uintptr_t)__builtin_frame_address(0));

@@ -10,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -179,6 +181,52 @@ static void *calls(void *arg)
 	return arg;
 }
 
+static sigjmp_buf out_of_it;
+
+static void on_signal(int signal)
+{
+	if (signal == SIGSEGV)
+		siglongjmp(out_of_it, 1);
+}
+
+/* From itself, the kernel and a child; one after the other. */
+static void *signals(void *arg)
+{
+	static const int taken[] = { SIGUSR1, SIGUSR2, SIGALRM,
+				     SIGCHLD, SIGSEGV, SIGSEGV };
+	struct sigaction action = { .sa_handler = on_signal,
+				    .sa_flags = SA_RESTART };
+	struct itimerval soon = { .it_value.tv_usec = 1000 };
+	sigset_t all, before;
+	pid_t child;
+
+	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)
+		sigaction(taken[i], &action, NULL);
+	pthread_kill(pthread_self(), SIGUSR1);
+	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	sigqueue(getpid(), SIGUSR2, (union sigval){ .sival_int = -7 });
+	setitimer(ITIMER_REAL, &soon, NULL);
+	sigfillset(&all);
+	sigdelset(&all, SIGUSR2);
+	sigsuspend(&all);
+	sigfillset(&all);
+	sigdelset(&all, SIGALRM);
+	sigsuspend(&all);
+	child = fork();
+	if (child == 0)
+		_exit(3);
+	sigfillset(&all);
+	sigdelset(&all, SIGCHLD);
+	sigsuspend(&all);
+	waitpid(child, NULL, 0);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (sigsetjmp(out_of_it, 1) == 0)
+		*nowhere = 1;
+	return arg;
+}
+
 /* Reads to the end, again and again; then another one is written to. */
 static int ends[2];
 
@@ -203,10 +251,19 @@ static void *hurries(void *arg)
 
 static void in_thread(void *(*run)(void *))
 {
+	pthread_attr_t attr;
+	sigset_t all, before;
 	pthread_t thread;
 
-	if (pthread_create(&thread, NULL, run, NULL) == 0)
+	/* What is sent to the process is for that thread. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	pthread_attr_init(&attr);
+	pthread_attr_setsigmask_np(&attr, &before);
+	if (pthread_create(&thread, &attr, run, NULL) == 0)
 		pthread_join(thread, NULL);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Says "ready", and does it when standard input ends. */
@@ -237,6 +294,8 @@ int main(int argc, char **argv)
 		beside(hurries);
 	else if (strcmp(what, "signal") == 0)
 		raise(SIGTERM);
+	else if (strcmp(what, "signals") == 0)
+		in_thread(signals);
 	else if (strcmp(what, "fork") == 0) {
 		if (fork() == 0) {
 			in_thread(calls);
