@@ -61,7 +61,7 @@ struct trace_sources {
 	struct process *process;
 	unsigned int nr_sources, nr_processes;
 	uint32_t asked_ms; /* 0: never */
-	uint64_t lost_before; /* of sources that have been freed */
+	uint64_t lost_before, lapses_before; /* of sources that have been freed */
 	struct flexsc_trace_file *file;
 	pid_t started; /* with the file; 0: none */
 	int fd;
@@ -516,6 +516,7 @@ static void retire(struct trace_sources *s, unsigned int i)
 	struct source *old = &s->source[i];
 
 	s->lost_before += old->lost + old->trace.dropped;
+	s->lapses_before += old->trace.lapses - old->lapses;
 	if (old->slot) {
 		/* Not while somebody writes there, though nobody will read it. */
 		if (!source_lives(old))
@@ -620,7 +621,7 @@ uint64_t trace_sources_lost(struct trace_sources *s)
 
 uint64_t trace_sources_lapses(struct trace_sources *s)
 {
-	uint64_t lapses = 0;
+	uint64_t lapses = s->lapses_before;
 
 	for (unsigned int i = 0; i < s->nr_sources; i++)
 		lapses += s->source[i].trace.lapses - s->source[i].lapses;

@@ -225,6 +225,19 @@ class Trace(unittest.TestCase):
         tracer.send_signal(signal.SIGCONT)
         self.wait_for(tracer, r"\d+ records were lost")
 
+    def test_starved(self):
+        """One that gets no processor for longer than it asks for misses nothing."""
+        tracer = subprocess.Popen([FLEXSC, "trace", "-q", "-e", "trace=lseek", "-o",
+                                   os.path.join(self.folder, "trace"), PROGRAM, "hurries"],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (tracer.kill(), tracer.communicate()))
+        self.assertEqual(tracer.stdout.readline(), "ready\n")
+        tracer.send_signal(signal.SIGSTOP)
+        time.sleep(4)  # more than FLEXSC_TRACE_LEASE_MS
+        tracer.send_signal(signal.SIGCONT)
+        self.assertEqual((tracer.communicate(timeout=60)[1], tracer.returncode), ("", 0))
+
     def test_libflexsc(self):
         """Posted calls of a program that has a loop of its own."""
         source = os.path.join(self.folder, "from")

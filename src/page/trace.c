@@ -32,6 +32,7 @@ static struct flexsc_trace own __attribute__((aligned(64)));
 static struct flexsc_trace *trace = &own;
 static uint32_t making; /* rings or latencies, by one thread */
 static struct fx_lock starting;
+static char offered[64]; /* the file, where its observer has it */
 
 static size_t rings_size(uint32_t nr_rings)
 {
@@ -150,7 +151,7 @@ static bool is_filtered(void)
 	return line && line[10] != '0';
 }
 
-static void take_slot(int fd, struct flexsc_trace_file *file)
+static void take_slot(int fd, struct flexsc_trace_file *file, const char *path)
 {
 	uint32_t slot, nr_rings = file->nr_rings;
 	size_t size = SMALL_PAGE + LATENCIES + rings_size(nr_rings);
@@ -169,6 +170,7 @@ static void take_slot(int fd, struct flexsc_trace_file *file)
 	if (!map)
 		return;
 	t = (struct flexsc_trace *)map;
+	memcpy(offered, path, strlen(path) + 1);
 	*t = file->first;
 	t->filtered = is_filtered();
 	t->latencies = (uintptr_t)map + SMALL_PAGE;
@@ -196,7 +198,7 @@ static void use_file(const char *path)
 	struct flexsc_trace_file *file;
 	int fd;
 
-	if (!is_file(path))
+	if (strlen(path) >= sizeof(offered) || !is_file(path))
 		return;
 	fd = (int)fx_arch_syscall(SYS_openat, AT_FDCWD, (long)path,
 				  O_RDWR | O_CLOEXEC, 0, 0, 0);
@@ -204,7 +206,7 @@ static void use_file(const char *path)
 		return;
 	file = (struct flexsc_trace_file *)map_part(fd, 0, SMALL_PAGE);
 	if (file) {
-		take_slot(fd, file);
+		take_slot(fd, file, path);
 		munmap(file, SMALL_PAGE);
 	}
 	fx_close(fd);
@@ -274,6 +276,15 @@ static void give_back(struct flexsc_trace *t)
 	}
 }
 
+/*
+ * Who has started this program for its records has not asked for long, but has
+ * the file open: it waits for a processor, or is stopped.
+ */
+static bool is_waited_for(const struct flexsc_trace *t)
+{
+	return t != &own && !fx_load_relaxed(&t->filtered) && is_file(offered);
+}
+
 unsigned fx_trace_wants(unsigned nr)
 {
 	struct flexsc_trace *t = trace;
@@ -284,6 +295,11 @@ unsigned fx_trace_wants(unsigned nr)
 		wants |= FX_WANT_RECORDS;
 	if (fx_record_until(&t->latency_until_ms, now_ms))
 		wants |= FX_WANT_LATENCY;
+	if (!wants && is_waited_for(t)) {
+		fx_store_relaxed(&t->trace_until_ms,
+				 (now_ms + FLEXSC_TRACE_LEASE_MS) | 1);
+		wants = FX_WANT_RECORDS;
+	}
 	if (!wants) {
 		if (fx_record_lapse(&fx_trace_wanted, t, now_ms)) {
 			fx_fetch_add(&t->lapses, 1u);
