@@ -98,6 +98,7 @@ struct fx_thread *fx_thread_known_slow(void)
 	me->mask = mask;
 	fx_task_attach(&me->task, NULL);
 	me->counted = !left;
+	me->late = left;
 	if (me->counted)
 		fx_alive_add();
 	/* The last one counts rounds in it. */

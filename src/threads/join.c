@@ -33,30 +33,39 @@ void fx_thread_publish(pthread_t thread, struct fx_thread *record)
 	fx_store_release(slot_of(thread), record);
 }
 
+/*
+ * Not made by fx_thread_create(), or known again by what it did past its end:
+ * nobody here hears of its end.
+ */
+static bool is_libcs(const struct fx_thread *t)
+{
+	return t->stays == FX_HOME_MAIN || t->stays == FX_HOME_FOREIGN;
+}
+
+/* NULL: ended for good, or not ours to join. Under the bucket's lock. */
+static struct fx_thread *joinable(pthread_t thread)
+{
+	struct fx_thread *t = fx_thread_of(thread);
+
+	return t && !is_libcs(t) ? t : NULL;
+}
+
 /* One change of another thread's life. */
 struct change {
 	pthread_t thread;
 	uint32_t refuse; /* bits that forbid it */
 	uint32_t need; /* bits that it needs */
 	uint32_t set, clear;
-	struct fx_thread *t; /* NULL: ended for good, or not ours to join */
+	struct fx_thread *t; /* of joinable(), or any */
 	uint32_t life; /* before */
 	bool done;
 };
-
-/* Not made by fx_thread_create(): nobody here hears of its end. */
-static bool is_libcs(const struct fx_thread *t)
-{
-	return t->stays == FX_HOME_MAIN || t->stays == FX_HOME_FOREIGN;
-}
 
 static void change_locked(void *arg)
 {
 	struct change *c = arg;
 
-	c->t = fx_thread_of(c->thread);
-	if (c->t && is_libcs(c->t))
-		c->t = NULL;
+	c->t = joinable(c->thread);
 	if (!c->t)
 		return;
 	c->life = c->t->life;
@@ -84,7 +93,7 @@ struct join {
 static bool still_runs(void *arg)
 {
 	struct join *join = arg;
-	struct fx_thread *t = fx_thread_of(join->thread);
+	struct fx_thread *t = joinable(join->thread);
 
 	if (!t)
 		return false;

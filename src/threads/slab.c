@@ -103,11 +103,28 @@ static bool grow(void)
 	return true;
 }
 
+/* Under the lock. */
+static void put_back(struct fx_thread *t)
+{
+	t->tid = 0;
+	t->next = slab.free;
+	slab.free = t;
+}
+
+static void put_back_if_gone(struct fx_thread *t, void *arg)
+{
+	(void)arg;
+	if (t->late && t->tid && fx_thread_number_gone(t->tid))
+		put_back(t);
+}
+
 struct fx_thread *fx_thread_new(void)
 {
 	struct fx_thread *t;
 
 	fx_lock(&slab.lock);
+	if (!slab.free)
+		fx_threads_walk(put_back_if_gone, NULL);
 	if (!slab.free)
 		grow();
 	t = slab.free;
@@ -133,9 +150,7 @@ struct fx_thread *fx_thread_new(void)
 void fx_thread_free(struct fx_thread *t)
 {
 	fx_lock(&slab.lock);
-	t->tid = 0;
-	t->next = slab.free;
-	slab.free = t;
+	put_back(t);
 	fx_unlock(&slab.lock);
 }
 

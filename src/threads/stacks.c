@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/futex.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 
@@ -52,10 +51,7 @@ static bool is_gone(const struct fx_stack *s)
 {
 	pid_t tid = fx_load_relaxed(&s->tid);
 
-	return tid && fx_arch_syscall(SYS_tgkill,
-				      fx_arch_syscall(SYS_getpid, 0, 0, 0, 0, 0,
-						      0),
-				      tid, 0, 0, 0, 0) == -ESRCH;
+	return tid && fx_thread_number_gone(tid);
 }
 
 /* Under the lock. Return: false if somebody uses the memory. */

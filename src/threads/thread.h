@@ -18,11 +18,14 @@
 #ifndef FX_THREADS_THREAD_H
 #define FX_THREADS_THREAD_H
 
+#include "arch/arch.h"
 #include "sched/sched.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 
 /* Why a thread went home, for counters; and why it stays. */
@@ -87,6 +90,7 @@ struct fx_thread {
 	struct fx_stack *own; /* I: see threads/stacks.h; or NULL */
 	size_t stack_size, guard_size; /* I: as asked for */
 	bool counted; /* creator, then T: see threads/alive.h */
+	bool late; /* T: known again past its end; see fx_thread_new() */
 	bool worn; /* T: changed in a way that a new thread would see */
 	uint32_t taken; /* A: while idle: enum fx_taken */
 
@@ -227,7 +231,19 @@ void fx_thread_stay(struct fx_thread *me, enum fx_home_reason reason);
 /* At home: do handlers run, above @sp? One left by a jump does not count. */
 bool fx_thread_at_work(struct fx_thread *me, uintptr_t sp);
 
-/* threads/slab.c: memory that is never given back, only reused. */
+/* Of this process; by its number, which may be another's later. */
+static inline bool fx_thread_number_gone(pid_t tid)
+{
+	return fx_arch_syscall(SYS_tgkill,
+			       fx_arch_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0),
+			       tid, 0, 0, 0, 0) == -ESRCH;
+}
+
+/*
+ * threads/slab.c: memory that is never given back, only reused; also that of
+ * threads which became known past their end, when nothing is left that would
+ * say that they are gone (threads/alive.c).
+ */
 struct fx_thread *fx_thread_new(void);
 void fx_thread_free(struct fx_thread *thread);
 /* NULL if there is none for it: then it must stay at home. */

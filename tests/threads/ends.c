@@ -3,11 +3,14 @@
  * What the end of a thread must not lose: signals of the process that it was
  * given, cancelations that came before it ran, its process's exit status.
  */
+#include "until.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +20,8 @@
 enum {
 	SIGNALS = 3000,
 	EARLY = 50,
-	FORKS = 20
+	FORKS = 20,
+	LATE = 1000
 };
 
 static sem_t handled[2];
@@ -170,11 +174,107 @@ static void *is_last(void *arg)
 	return arg;
 }
 
+static sem_t may_end, in_handler, may_return, ends_now;
+static pthread_key_t key;
+
+/* In the last round, when no destructor follows that could tidy up. */
+static void in_last_round(void *value)
+{
+	uintptr_t round = (uintptr_t)value;
+
+	if (round < PTHREAD_DESTRUCTOR_ITERATIONS)
+		pthread_setspecific(key, (void *)(round + 1));
+	else
+		sem_post(&ends_now);
+}
+
+static void *is_joined(void *arg)
+{
+	while (sem_wait(&may_end))
+		;
+	pthread_setspecific(key, (void *)1);
+	pthread_exit(arg);
+}
+
+static void on_interrupt(int signal)
+{
+	(void)signal;
+	sem_post(&in_handler);
+	while (sem_wait(&may_return))
+		;
+}
+
+static void *joins(void *arg)
+{
+	pthread_join(*(pthread_t *)arg, NULL);
+	return arg;
+}
+
+/* What joins looks again when the other one has used a semaphore at its end. */
+static void used_at_its_end(void)
+{
+	struct sigaction action = { .sa_handler = on_interrupt };
+	pthread_t thread, joiner;
+
+	sigaction(SIGHUP, &action, NULL);
+	sem_init(&may_end, 0, 0);
+	sem_init(&in_handler, 0, 0);
+	sem_init(&may_return, 0, 0);
+	sem_init(&ends_now, 0, 0);
+	pthread_key_create(&key, in_last_round);
+	pthread_create(&thread, NULL, is_joined, NULL);
+	pthread_create(&joiner, NULL, joins, &thread);
+	usleep(20000);
+	pthread_kill(joiner, SIGHUP);
+	sem_wait(&in_handler);
+	sem_post(&may_end);
+	sem_wait(&ends_now);
+	usleep(20000);
+	sem_post(&may_return);
+	pthread_join(joiner, NULL);
+	printf("joined\n");
+}
+
+/* Of the library's records; natively there are none. */
+static unsigned nr_records(void)
+{
+	struct flexsc_process **shown = dlsym(RTLD_DEFAULT, "flexsc_process");
+	uint64_t record, next;
+	unsigned nr = 0;
+
+	if (!shown || !*shown || (*shown)->declined[0])
+		return 0;
+	next = word_at((*shown)->threads, 0);
+	do {
+		record = next;
+		next = word_at(record, (*shown)->thread.next);
+		nr++;
+	} while (next != record);
+	return nr;
+}
+
+static void leaves_nothing(void)
+{
+	unsigned before = nr_records();
+
+	for (int i = 0; i < LATE; i++) {
+		pthread_t thread;
+
+		sem_post(&may_end);
+		pthread_create(&thread, NULL, is_joined, NULL);
+		pthread_join(thread, NULL);
+	}
+	if (nr_records() - before > LATE / 2)
+		printf("%u records of %u\n", nr_records() - before, LATE);
+}
+
 int main(void)
 {
 	pthread_t thread;
 
 	loses_no_signal();
+	used_at_its_end();
+	leaves_nothing();
 	is_canceled(sleeps, 0);
 	pthread_mutex_lock(&mutex);
 	is_canceled(locks, 2000);
