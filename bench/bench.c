@@ -45,7 +45,8 @@ static const struct argp_option option_list[] = {
 	{ "quick", KEY_QUICK, NULL, 0,
 	  "One short run, to see that it works; the figures mean nothing", 0 },
 	{ "server", KEY_SERVER, "SERVER", 0,
-	  "Another one than the usual: nginx, on libflexsc (servers only)", 0 },
+	  "Another one than the usual, on libflexsc: nginx, memcached (servers only)",
+	  0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 
@@ -117,8 +118,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		r->options.quick = true;
 		break;
 	case KEY_SERVER:
-		if (strcmp(arg, "nginx") != 0)
-			argp_error(state, "no server '%s': try nginx", arg);
+		if (strcmp(arg, "nginx") != 0 && strcmp(arg, "memcached") != 0)
+			argp_error(state,
+				   "no server '%s': try nginx or memcached",
+				   arg);
 		r->options.server = arg;
 		break;
 	case 'n':

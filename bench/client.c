@@ -2,12 +2,13 @@
 /*
  * The client of the server benchmarks: many connections, each with one message
  * under way. Plain epoll; it only has to be the same for all servers. How long
- * an answer is, it learns from the first one.
+ * answers are, it learns from the first one of each kind.
  */
 #include "bench/server.h"
 
 #include "bench/latency.h"
 #include "bench/machine.h"
+#include "bench/mark.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -33,10 +34,11 @@ enum {
  * @begin: when the message was sent, or was due
  * @due:   messages that could not be sent in time, the next one included
  * @turn:  rounds of the schedule that this one has gone through
+ * @next:  of the messages
  */
 struct connection {
 	int fd;
-	unsigned int due;
+	unsigned int due, next;
 	size_t left;
 	uint64_t begin, turn;
 };
@@ -44,7 +46,7 @@ struct connection {
 struct client {
 	const struct client_job *job;
 	struct connection *all;
-	size_t answer_size;
+	size_t answer_sizes[CLIENT_KINDS];
 	uint64_t nr_answers, start_ns, nr_due;
 	struct latency latency;
 	char buf[ANSWER_MAX];
@@ -76,33 +78,46 @@ static int connect_one(const struct client_job *job)
 
 static int ask(struct client *c, struct connection *to, uint64_t begin)
 {
-	const struct client_job *job = c->job;
+	const struct client_message *m = &c->job->messages[to->next];
 
-	to->left = c->answer_size;
+	to->left = c->answer_sizes[m->kind];
 	to->begin = begin;
-	return write(to->fd, job->message, job->message_size) < 0 ? -errno : 0;
+	to->next = to->next + 1 < c->job->nr_messages ? to->next + 1 : 0;
+	return write(to->fd, m->text, m->size) < 0 ? -errno : 0;
 }
 
 /* An answer is over when nothing more comes for a while. */
-static int learn_size(struct client *c)
+static int learn_size(struct client *c, unsigned int number)
 {
-	struct connection first = { .fd = connect_one(c->job) };
+	struct connection first = { .fd = connect_one(c->job), .next = number };
 	struct pollfd p = { .fd = first.fd, .events = POLLIN };
+	size_t size = 0;
 	int bad;
 
 	if (first.fd < 0)
 		return first.fd;
 	bad = ask(c, &first, 0);
-	while (!bad && poll(&p, 1, c->answer_size ? PROBE_MS : 5000) == 1) {
+	while (!bad && poll(&p, 1, size ? PROBE_MS : 5000) == 1) {
 		ssize_t n = read(p.fd, c->buf, sizeof(c->buf));
 
 		if (n <= 0)
 			bad = -EPROTO;
 		else
-			c->answer_size += (size_t)n;
+			size += (size_t)n;
 	}
 	close(p.fd);
-	return bad ? bad : c->answer_size ? 0 : -ETIMEDOUT;
+	c->answer_sizes[c->job->messages[number].kind] = size;
+	return bad ? bad : size ? 0 : -ETIMEDOUT;
+}
+
+static int learn_sizes(struct client *c)
+{
+	int bad = 0;
+
+	for (unsigned int i = 0; i < c->job->nr_messages && !bad; i++)
+		if (!c->answer_sizes[c->job->messages[i].kind])
+			bad = learn_size(c, i);
+	return bad;
 }
 
 static int connect_all(struct client *c, int set)
@@ -115,6 +130,7 @@ static int connect_all(struct client *c, int set)
 		if (fd < 0)
 			return fd;
 		c->all[i].fd = fd;
+		c->all[i].next = i % c->job->nr_messages;
 		if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event))
 			return -errno;
 		/* All take part at first, whatever the rate. */
@@ -226,7 +242,10 @@ static int run_phases(struct client *c, int set)
 			bad = send_due(c);
 		if (!bad && phase_over(c, phase, end)) {
 			bad = tell(c);
-			phase++;
+			if (phase++)
+				mark_end();
+			else
+				mark_begin();
 			end = now_ns() + job->measure_ns;
 		}
 		if (bad)
@@ -242,7 +261,7 @@ int client_run(const struct client_job *job)
 
 	c.job = job;
 	c.all = calloc(job->nr_connections, sizeof(*c.all));
-	bad = set < 0 ? -errno : !c.all ? -ENOMEM : learn_size(&c);
+	bad = set < 0 ? -errno : !c.all ? -ENOMEM : learn_sizes(&c);
 	if (!bad)
 		bad = connect_all(&c, set);
 	if (!bad)

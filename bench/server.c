@@ -38,10 +38,14 @@ static double run_once(void *arg)
 {
 	struct contestant *c = arg;
 	bool files = c->service->folder;
+	struct client_message message = {
+		.text = files ? get : hello,
+		.size = files ? sizeof(get) - 1 : sizeof(hello),
+	};
 	struct client_job job = {
 		.nr_connections = c->nr_connections,
-		.message = files ? get : hello,
-		.message_size = files ? sizeof(get) - 1 : sizeof(hello),
+		.messages = &message,
+		.nr_messages = 1,
 		.warm_ns = c->options->quick ? 20000000 : 150000000,
 		.measure_ns = c->options->quick ? 50000000 : 400000000,
 	};

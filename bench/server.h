@@ -45,13 +45,22 @@ bool server_clocks(const struct server *s, double *cpu_ns, double *app_ns);
 pid_t process_fork(int cpu);
 void process_stop(pid_t pid);
 
+#define CLIENT_KINDS 2
+
+/* Answers to messages of one kind, below CLIENT_KINDS, are all as long. */
+struct client_message {
+	const char *text;
+	size_t size;
+	unsigned int kind;
+};
+
 /**
  * struct client_job - connections with at most one message under way each
- * @server:  whose clocks the reports hold; pid 0: nobody's
- * @message: what each of them sends again and again
- * @rate:    messages a second over all of them; 0: as many as are answered
- * @report:  pipe; gets a struct client_says when the warm-up is over, and
- *           again at the end
+ * @server:   whose clocks the reports hold; pid 0: nobody's
+ * @messages: what each of them sends in turn, beginning somewhere
+ * @rate:     messages a second over all of them; 0: as many as are answered
+ * @report:   pipe; gets a struct client_says when the warm-up is over, and
+ *            again at the end
  *
  * With a rate a message's time begins when it was due, so that a server that
  * stalls is not excused by a client that waits for it.
@@ -59,8 +68,8 @@ void process_stop(pid_t pid);
 struct client_job {
 	struct server server;
 	unsigned int nr_connections;
-	const char *message;
-	size_t message_size;
+	const struct client_message *messages;
+	unsigned int nr_messages;
 	double rate;
 	uint64_t warm_ns, measure_ns;
 	int report;
@@ -76,7 +85,7 @@ struct client_says {
 	double p50_us, p99_us;
 };
 
-/* Answers must all be as long as the first. Return: 0 or -errno. */
+/* Return: 0 or -errno. */
 int client_run(const struct client_job *job);
 
 /**

@@ -42,10 +42,12 @@ static double run_once(void *arg)
 {
 	struct contestant *c = arg;
 	bool quick = c->options->quick, good;
+	struct client_message message = { .text = get,
+					  .size = sizeof(get) - 1 };
 	struct client_job job = {
 		.nr_connections = c->nr_connections,
-		.message = get,
-		.message_size = sizeof(get) - 1,
+		.messages = &message,
+		.nr_messages = 1,
 		.rate = c->rate,
 		.warm_ns = quick ? 20000000 : 200000000,
 		.measure_ns = quick ? 50000000 : 600000000,

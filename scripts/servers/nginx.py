@@ -4,13 +4,12 @@
 import os
 import pathlib
 import signal
-import subprocess
 
 from . import process
 
-TOP = pathlib.Path(__file__).resolve().parents[2]
 STREAM = pathlib.Path("/usr/lib/nginx/modules/ngx_stream_module.so")
 ORIGINAL = "epoll"
+TOOLS = ("nginx", "wrk")
 CONFIG = """
 {modules}
 {user}
@@ -59,19 +58,13 @@ class Engine(process.Runner):
         return False
 
 
-def original():
+def original(_module=None):
     return Engine(ORIGINAL)
 
 
 def build(folder):
     """The module, built if need be: its path. Absent without nginx-dev."""
-    done = subprocess.run([TOP / "ports/nginx/build", folder], check=False, text=True,
-                          capture_output=True)
-    if done.returncode == 77:
-        raise process.Absent(done.stderr.strip().removeprefix("SKIP: "))
-    if done.returncode:
-        raise process.Failure(f"ports/nginx/build: {done.stderr[-2000:]}")
-    return done.stdout.strip()
+    return process.built("nginx", folder)
 
 
 class Nginx(process.Server):

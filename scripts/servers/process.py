@@ -14,6 +14,7 @@ import socket
 import subprocess
 import time
 
+TOP = pathlib.Path(__file__).resolve().parents[2]
 LIBRARY = "libflexsc-threads.so"
 CPUCLOCK_SCHED = 2
 PR_SET_PDEATHSIG = 1
@@ -76,6 +77,17 @@ def threads(flexsc, *options):
     return Runner(THREADS, env={
         "LD_PRELOAD": str(library), "FLEXSC_QUIET": "1",
         "GLIBC_TUNABLES": "glibc.pthread.rseq=0"})
+
+
+def built(port, folder, *options):
+    """What ports/PORT/build says that it has made. Absent where it cannot be."""
+    done = subprocess.run([TOP / "ports" / port / "build", folder, *options], check=False,
+                          text=True, capture_output=True)
+    if done.returncode == 77:
+        raise Absent(done.stderr.strip().removeprefix("SKIP: "))
+    if done.returncode:
+        raise Failure(f"ports/{port}/build: {done.stderr[-2000:]}")
+    return done.stdout.strip()
 
 
 def find(*names):

@@ -25,9 +25,8 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
-from servers import process  # noqa: E402  pylint: disable=wrong-import-position
+from servers import memcached, process  # noqa: E402  pylint: disable=wrong-import-position
 
-TOP = pathlib.Path(__file__).resolve().parents[2]
 PATIENCE = 30  # seconds, for what takes none
 PART = ("64bit.t", "flags.t", "getset.t", "incrdecr.t", "maxconns.t", "multiversioning.t",
         "noreply.t", "stats-conns.t", "stats.t", "touch.t", "unixsocket.t")
@@ -328,9 +327,21 @@ def all_own_tests(stage):
     expect(not worse, f"only the original passes {worse}")
 
 
+def can_be_measured(stage):
+    """The script of `flexsc bench servers --server memcached` says its rows."""
+    command = [sys.executable, str(pathlib.Path(memcached.__file__).parent / "measure_ports.py"),
+               "--server", "memcached", "--flexsc", str(stage.place.parents[1] / "cli/flexsc"),
+               "--quick", "--engine", stage.engine]
+    done = subprocess.run(command, check=False, text=True, capture_output=True, timeout=300)
+    expect(done.returncode == 0, f"{done.stdout[-500:]} {done.stderr[-500:]}")
+    for name in (memcached.ORIGINAL, f"flexsc-{stage.engine}"):
+        expect(f'"runner": "{name}", "metric": "CPU"' in done.stdout,
+               f"no figures of {name}: {done.stdout[-1000:]}")
+
+
 SMOKE = (pieces, pipelines, slow_reader, disappearing, too_many, watched, encrypted,
          stops_and_goes_on)
-ONCE = (idle_timeout, nothing_to_do, own_testapp, own_tests)  # with the first engine
+ONCE = (idle_timeout, nothing_to_do, own_testapp, own_tests, can_be_measured)  # with the first engine
 LONG = (all_own_tests,)
 
 
@@ -342,16 +353,12 @@ def play(case, stage):
     return ""
 
 
-def build(folder, long):
-    done = subprocess.run([TOP / "ports/memcached/build", folder,
-                           *([] if long else ["--only-port"])],
-                          check=False, text=True, capture_output=True)
-    if done.returncode not in (0, 77):
-        sys.exit(done.stderr[-3000:])
-    if done.returncode:
-        print(done.stderr.strip())
+def build(folder):
+    try:
+        return pathlib.Path(memcached.build(folder)).parent.parent
+    except process.Absent as absent:
+        print(f"SKIP: {absent}")
         sys.exit(77)
-    return pathlib.Path(done.stdout.strip()).parent.parent
 
 
 def main():
@@ -361,7 +368,7 @@ def main():
     parser.add_argument("--engine", action="append", default=[])
     parser.add_argument("--long", action="store_true")
     args = parser.parse_args()
-    place = build(args.build, args.long)
+    place = build(args.build)
     engines = args.engine or ["poll", "uthread"]
     todo = [(case, engine) for engine in engines for case in
             SMOKE + (ONCE + (LONG if args.long else ()) if engine == engines[0] else ())

@@ -588,8 +588,8 @@ def can_be_measured(stage):
     """The script of `flexsc bench servers --server nginx` says its rows."""
     if not stage.runner.module:
         return True
-    command = [sys.executable, str(pathlib.Path(nginx.__file__).parent / "measure_nginx.py"),
-               "--flexsc", str(BUILD / "cli/flexsc"), "--quick", "--engine",
+    command = [sys.executable, str(pathlib.Path(nginx.__file__).parent / "measure_ports.py"),
+               "--server", "nginx", "--flexsc", str(BUILD / "cli/flexsc"), "--quick", "--engine",
                stage.runner.engine]
     done = subprocess.run(command, check=False, text=True, capture_output=True, timeout=100)
     expect(done.returncode == 0, f"{done.stdout[-500:]} {done.stderr[-500:]}")
