@@ -147,10 +147,34 @@ static bool copy(struct mc_stream *s, const struct msghdr *msg)
 	return true;
 }
 
+/*
+ * Small pieces leave as one, from where input would go, none of which is
+ * there or under way: one buffer is the way that is short for the library and
+ * for the kernel. Returns how much it is, 0: too much.
+ */
+static size_t gather(const struct mc_io *io, const struct msghdr *msg)
+{
+	struct mc_stream *s = io->stream;
+	size_t size = 0;
+
+	if (s->nr || msg->msg_iovlen > MC_FEW_IOVS || flexsc_pending(&io->in))
+		return 0;
+	for (size_t i = 0; i < msg->msg_iovlen; i++) {
+		const struct iovec *v = &msg->msg_iov[i];
+
+		if (v->iov_len > MC_SMALL_SIZE - size)
+			return 0;
+		memcpy(s->input + size, v->iov_base, v->iov_len);
+		size += v->iov_len;
+	}
+	return size;
+}
+
 ssize_t mc_sendmsg(conn *c, struct msghdr *msg, int flags)
 {
 	struct mc_io *io = c->event.io;
 	struct mc_stream *s = io ? io->stream : NULL;
+	size_t size;
 	int bad;
 
 	if (!s || c->event.lent)
@@ -161,10 +185,15 @@ ssize_t mc_sendmsg(conn *c, struct msghdr *msg, int flags)
 	}
 	if (flexsc_pending(&io->out))
 		return result(-EAGAIN);
-	if (!copy(s, msg))
-		return result(-ENOMEM);
 	io->out.handler = sent;
-	bad = flexsc_sendmsg(&io->out, c->sfd, &s->msg, flags | MSG_NOSIGNAL);
+	flags |= MSG_NOSIGNAL;
+	size = gather(io, msg);
+	if (size)
+		bad = flexsc_send(&io->out, c->sfd, s->input, size, flags);
+	else if (copy(s, msg))
+		bad = flexsc_sendmsg(&io->out, c->sfd, &s->msg, flags);
+	else
+		bad = -ENOMEM;
 	if (bad)
 		return result(bad);
 	if (flexsc_take(&io->out))

@@ -23,6 +23,7 @@
 #include <sys/uio.h>
 
 #define MC_INPUT_SIZE 4096
+#define MC_SMALL_SIZE 1024 /* of an answer that is put together */
 #define MC_FEW_IOVS 16
 #define MC_NR_ACCEPTS 4
 
