@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -24,6 +25,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 
 /* Less known free send space than this is looked up again. */
 #define SENDFILE_MIN_CREDIT 4096
@@ -163,6 +165,23 @@ static int64_t sum(int64_t done, int64_t r)
 }
 
 /*
+ * A regular file that refuses RWF_NOWAIT. What is in memory, and what a
+ * container's files usually lie on, does not wait for long; of others (over a
+ * network, of a program that may be this one) a read may last as it likes.
+ */
+static enum fx_try read_regular(int fd)
+{
+	struct statfs st;
+
+	if (sys(SYS_fstatfs, fd, (long)&st, 0, 0, 0, 0))
+		return FX_TRY_THREAD;
+	return st.f_type == TMPFS_MAGIC || st.f_type == RAMFS_MAGIC ||
+			       st.f_type == OVERLAYFS_SUPER_MAGIC ?
+		       FX_TRY_DISK :
+		       FX_TRY_THREAD;
+}
+
+/*
  * Reads that are not from a socket. @offset -1: the file position. A short
  * count from a stream is the result; from a regular file it may only mean
  * that the rest is not cached.
@@ -192,9 +211,9 @@ static enum fx_try try_read_file(struct flexsc_entry *call,
 		}
 		if (r == -EOPNOTSUPP && rwf == 0 && call->ret == 0) {
 			classify(fd, hint);
-			if (hint->kind == FX_KIND_REGULAR)
-				return FX_TRY_THREAD;
-			return try_when_ready(call, hint, POLLIN);
+			return hint->kind == FX_KIND_REGULAR ?
+				       read_regular(fd) :
+				       try_when_ready(call, hint, POLLIN);
 		}
 		call->ret = sum(call->ret, r);
 		if (r <= 0 || (size_t)call->ret == fx_iovec_total(v))

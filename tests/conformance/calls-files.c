@@ -416,6 +416,37 @@ static void many_files(void)
 	}
 }
 
+/* Files in memory refuse RWF_NOWAIT; each read by a thread is for nothing. */
+static void memory_file(void)
+{
+	enum {
+		NR = 40,
+		SIZE = 100
+	};
+	static unsigned char out[SIZE], in[NR][SIZE];
+	static struct op ops[NR];
+	unsigned int before;
+	int fd = memfd_create("file", 0);
+
+	if (strcmp(engine, "poll"))
+		skip("of what engine poll makes itself");
+	fill(out, 1, SIZE);
+	CHECK_EQ(write(fd, out, SIZE), SIZE);
+	CHECK_EQ(CALL(post, SYS_getpid, 0, 0, 0, 0, 0, 0), getpid());
+	before = nr_tasks();
+	for (int i = 0; i < NR; i++)
+		POST(pread, &ops[i], fd, in[i], SIZE, 0);
+	for (int i = 0; i < NR; i++) {
+		CHECK_EQ(WAIT(&ops[i]), SIZE);
+		CHECK(!memcmp(in[i], out, SIZE));
+	}
+	CHECK_IN(nr_tasks(), 1, before + 1); /* who interrupts what lasts */
+	CHECK_EQ(lseek(fd, 10, SEEK_SET), 10);
+	CHECK_EQ(CALL(read, fd, in[0], SIZE), SIZE - 10);
+	CHECK(!memcmp(in[0], out + 10, SIZE - 10));
+	close(fd);
+}
+
 static const struct test tests[] = {
 	{ "read_write", read_write, TEST_BOTH },
 	{ "modes", modes, TEST_BOTH },
@@ -428,6 +459,7 @@ static const struct test tests[] = {
 	{ "attributes", attributes, TEST_BOTH },
 	{ "directories", directories, TEST_BOTH },
 	{ "many_files", many_files, 0 },
+	{ "memory_file", memory_file, 0 },
 };
 
 int main(int argc, char **argv)
