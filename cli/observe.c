@@ -33,6 +33,7 @@ struct whole {
 	uint64_t shown_at; /* its address there */
 	struct memory memory;
 	struct tids *tids;
+	struct duration_share share;
 };
 
 /* Finding it ----------------------------------------------------------------- */
@@ -501,24 +502,50 @@ static void look_at_calls(struct whole *w, struct look *look)
 	free(f.at);
 }
 
+/* Is it the first owner of its library? */
+static bool is_first(const struct look *look, unsigned int i)
+{
+	for (unsigned int n = 0; n < i; n++)
+		if (look->calls[n].counters.trace ==
+		    look->calls[i].counters.trace)
+			return false;
+	return look->calls[i].counters.trace;
+}
+
 /* Of each library once, however many owners it has. */
 static void look_at_latency(struct whole *w, struct look *look)
 {
+	struct duration_share *share = &w->share;
+	uint32_t ms, longest = 0;
+	uint64_t posted = 0;
+
 	if (!look->nr_calls || !w->seen.latency_ms)
 		return;
 	look->latency = calloc(FLEXSC_TRACE_CALLS, sizeof(*look->latency));
+	look->made = malloc(sizeof(share->made));
+	if (!look->latency || !look->made)
+		return;
 	for (unsigned int i = 0; i < look->nr_calls; i++) {
-		uint64_t address = look->calls[i].counters.trace;
-		bool seen = !address;
-
-		for (unsigned int n = 0; n < i; n++)
-			seen |= look->calls[n].counters.trace == address;
-		if (seen)
-			continue;
-		if (look->latency)
-			duration_add(w->seen.pid, address, look->latency);
-		duration_ask(w->seen.pid, address, w->seen.latency_ms);
+		posted += look->calls[i].counters.completed;
+		if (is_first(look, i))
+			duration_add(w->seen.pid, look->calls[i].counters.trace,
+				     look->latency);
 	}
+	ms = duration_share(share, look->at_ns, look->latency, posted,
+			    w->seen.interval_ms, w->seen.latency_ms);
+	memcpy(look->made, share->made, sizeof(share->made));
+	for (unsigned int i = 0; i < look->nr_calls; i++) {
+		uint32_t got =
+			!is_first(look, i) ?
+				0 :
+				duration_ask(w->seen.pid,
+					     look->calls[i].counters.trace, ms);
+
+		if (got > longest)
+			longest = got;
+	}
+	if (share->until_ns < look->at_ns + longest * 1000000ull)
+		share->until_ns = look->at_ns + longest * 1000000ull;
 }
 
 /* By execve() a process becomes another program, which may use FlexSC, too. */
@@ -581,4 +608,5 @@ void look_free(struct look *look)
 	free(look->homes);
 	free(look->thread_counts);
 	free(look->latency);
+	free(look->made);
 }

@@ -76,8 +76,9 @@ struct look {
 	struct seen_calls *calls;
 	unsigned int nr_threads, nr_queues, nr_carriers, nr_calls;
 	uint64_t *homes, *thread_counts; /* as many as names */
-	/* FLEXSC_TRACE_CALLS, if it is asked for; or NULL */
+	/* FLEXSC_TRACE_CALLS each, if it is asked for; or NULL */
 	struct flexsc_trace_latency *latency;
+	uint64_t *made; /* about so many calls were made so far */
 };
 
 /* Names that do not change while the process is observed. */
@@ -88,7 +89,8 @@ struct observed {
 	char **reasons; /* of homes; NULL where there is none */
 	char **queue_names, **thread_names;
 	unsigned int nr_reasons, nr_queue_names, nr_thread_names;
-	uint32_t latency_ms; /* ask for it, so long from each look; 0: no */
+	uint32_t latency_ms; /* ask for it, at most so long from a look; 0: no */
+	uint32_t interval_ms; /* between looks, for how much of it to ask */
 };
 
 enum {

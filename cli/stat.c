@@ -60,7 +60,7 @@ double stat_rate(uint64_t before, uint64_t now, double seconds)
 }
 
 struct duration stat_latency(const struct look *before, const struct look *now,
-			    unsigned int nr)
+			     unsigned int nr)
 {
 	if (!before->latency || !now->latency || before == now)
 		return (struct duration){ 0 };
@@ -74,8 +74,8 @@ void stat_calls(const struct look *look, uint64_t calls[FLEXSC_COUNTERS_CALLS])
 	stat_sum(look, &sum);
 	for (unsigned int nr = 0; nr < FLEXSC_COUNTERS_CALLS; nr++) {
 		calls[nr] = sum.calls[nr];
-		if (!calls[nr] && look->latency && nr < FLEXSC_TRACE_CALLS)
-			calls[nr] = look->latency[nr].nr;
+		if (!calls[nr] && look->made && nr < FLEXSC_TRACE_CALLS)
+			calls[nr] = look->made[nr];
 	}
 }
 
@@ -106,7 +106,8 @@ void stat_wait(const struct seen_thread *t, char *text, size_t size)
 /* The command ----------------------------------------------------------------- */
 
 enum {
-	MINUTE_MS = 60000
+	GLANCE_MS = 30,
+	TOTALS_MS = 10000, /* about so often somebody asks for totals */
 };
 
 struct options {
@@ -196,13 +197,28 @@ static void wait_until(struct timespec *at, double seconds)
 		;
 }
 
+/* How many calls it makes is to be known before it is asked to time them. */
+static int glance(struct observed *observed)
+{
+	const struct timespec time = { 0, GLANCE_MS * 1000000 };
+	struct look look;
+	int bad = observe_look(observed, &look);
+
+	look_free(&look);
+	if (!bad)
+		nanosleep(&time, NULL);
+	return bad;
+}
+
 static int tell(const struct options *o, struct observed *observed)
 {
 	struct look before, now;
 	struct timespec at;
-	int bad;
+	int bad = glance(observed);
 
 	clock_gettime(CLOCK_MONOTONIC, &at);
+	if (bad)
+		return bad;
 	bad = observe_look(observed, &before);
 	if (!bad && o->prometheus && !o->repeat) {
 		stat_prometheus(stdout, observed, &before);
@@ -245,10 +261,10 @@ int stat_main(int argc, char **argv)
 		fprintf(stderr,
 			"flexsc stat: %d (%s) runs without FlexSC-Threads: %s\n",
 			(int)o.pid, observed->program, observed->declined);
-	/* Who asks for totals asks again within a minute. */
-	observed->latency_ms = o.prometheus && !o.repeat ?
-				       MINUTE_MS :
-				       (uint32_t)(o.interval * 2000) + 2000;
+	observed->interval_ms = o.prometheus && !o.repeat ?
+					TOTALS_MS :
+					(uint32_t)(o.interval * 1000);
+	observed->latency_ms = observed->interval_ms * 5 / 4 + 100;
 	bad = tell(&o, observed);
 	if (bad)
 		fprintf(stderr,

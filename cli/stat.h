@@ -31,7 +31,7 @@ struct duration stat_latency(const struct look *before, const struct look *now,
 
 /*
  * Calls of all numbers so far: posted ones, and, of numbers that are never posted,
- * those whose time was counted.
+ * about as many as those whose time was counted let expect.
  */
 void stat_calls(const struct look *look, uint64_t calls[FLEXSC_COUNTERS_CALLS]);
 

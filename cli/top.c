@@ -81,9 +81,10 @@ static void look_again(struct top *t)
 		return;
 	}
 	/* The process counts it for us: only while it is shown. */
+	t->observed->interval_ms = (uint32_t)(t->interval * 1000);
 	t->observed->latency_ms = t->view == VIEW_CALLS ||
 						  !t->now.has_threads ?
-					  (uint32_t)(t->interval * 2000) + 2000 :
+					  t->observed->interval_ms * 5 / 4 + 100 :
 					  0;
 	if (observe_look(t->observed, &fresh)) {
 		snprintf(t->message, sizeof(t->message),

@@ -62,7 +62,7 @@ static void head(struct screen *s, const struct observed *observed,
 		    now->has_threads ? "FlexSC-Threads" : "libflexsc",
 		    *b.engine ? b.engine : "none");
 	screen_line(s, ACCENT_NONE,
-		    "Calls    %.0f a second: %.0f at once, %.0f waited; "
+		    "Calls    %.0f/s: %.0f at once, %.0f waited; "
 		    "%.1f a batch; %.0f cancelled",
 		    stat_rate(a.completed, b.completed, seconds),
 		    stat_rate(a.at_once, b.at_once, seconds),

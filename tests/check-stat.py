@@ -130,6 +130,33 @@ import sys; sys.stdin.read()""")
                          count.group(1) + "\n")
         self.assertRegex(stat(process.pid).stdout, r"newfstatat .* us, 99 % in ")
 
+    def test_few_of_many(self):
+        """Who makes many calls has few of them timed, long ones as well as short ones."""
+        process, _ = self.start("""
+import os, threading, time
+fd = os.open("/dev/zero", os.O_RDONLY)
+def hurries():
+    while True:
+        os.pread(fd, 1, 0)
+def sleeps():
+    while True:
+        time.sleep(0.02)
+for what in [hurries] + 50 * [sleeps]:
+    threading.Thread(target=what, daemon=True).start()
+print("hurries", flush=True)
+import sys; sys.stdin.read()""")
+        with subprocess.Popen([FLEXSC, "stat", "--json", "-i", "0.5", str(process.pid)],
+                              stdout=subprocess.PIPE, text=True) as observer:
+            seen, end = [], time.monotonic() + 60
+            while not seen or "clock_nanosleep" not in seen[-1].get("latency", {}):
+                self.assertLess(time.monotonic(), end, seen)
+                seen.append(json.loads(observer.stdout.readline()))
+            observer.kill()
+        few = seen[-1]
+        self.assertLess(few["latency"]["pread64"]["calls"],
+                        few["calls_per_second"] * few["seconds"] / 3)
+        self.assertGreaterEqual(few["latency"]["clock_nanosleep"]["mean"], 0.02)
+
     NEW_PIDS = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 
     def in_container(self, *words):
@@ -181,6 +208,33 @@ with subprocess.Popen([{FLEXSC!r}, "run", "--", sys.executable, "-c", {WAITING!r
             threads = {thread["name"]: thread for thread in seen.get("threads", [])}
         self.assertEqual(seen["pid"], pid)
         self.assertLess(max(thread["tid"] for thread in threads.values()), 1000)
+
+    def test_deadlock(self):
+        """Two threads that wait for each other's mutex: which, and that it lasts."""
+        process, addresses = self.start("""
+import ctypes, threading
+libc = ctypes.CDLL(None)
+mutexes = [ctypes.create_string_buffer(64) for _ in range(2)]
+both = threading.Barrier(2)
+libc.pthread_self.restype = ctypes.c_ulong
+def locks(own, other):
+    libc.pthread_setname_np(ctypes.c_ulong(libc.pthread_self()), b"locks%d" % own)
+    libc.pthread_mutex_lock(mutexes[own])
+    both.wait()
+    libc.pthread_mutex_lock(mutexes[other])
+for own in range(2):
+    threading.Thread(target=locks, args=(own, 1 - own), daemon=True).start()
+print(*(hex(ctypes.addressof(mutex)) for mutex in mutexes), flush=True)
+import sys; sys.stdin.read()""")
+        _, threads = self.look(process, lambda threads: all(
+            threads.get(name, {}).get("for") == "mutex" for name in ("locks0", "locks1")))
+        self.assertEqual([threads[name]["object"] for name in ("locks1", "locks0")],
+                         addresses.split())
+        time.sleep(0.3)
+        _, later = self.look(process, lambda _: True)
+        for name in ("locks0", "locks1"):
+            self.assertEqual(later[name]["state"], "parked")
+            self.assertGreater(later[name]["ms"], threads[name]["ms"])
 
     def test_stopped(self):
         """A process that does nothing is looked at like any other."""

@@ -298,12 +298,13 @@ uint64_t fx_seen_begin(unsigned nr, int tid, uint64_t id,
 		       const uint64_t args[6], unsigned results)
 {
 	struct seen s = { .args = args };
-	unsigned wants = fx_trace_wants(nr);
+	uint64_t now_ns = fx_now_ns();
+	unsigned wants = fx_trace_wants(nr, now_ns);
 
 	if (!wants)
 		return 0;
 	if (!(wants & FX_WANT_RECORDS) || !fx_record_new(&s.record))
-		return fx_now_ns();
+		return now_ns;
 	s.bytes = fx_trace_bytes();
 	head(&s, FLEXSC_TRACE_BEGIN, nr, tid, id);
 	s.record.head->results = results;
@@ -317,10 +318,11 @@ void fx_seen_end(unsigned nr, int tid, uint64_t id, const uint64_t args[6],
 		 uint64_t begun_ns, int64_t ret)
 {
 	struct seen s = { .args = args, .ret = ret, .end = true };
-	unsigned wants = fx_trace_wants(nr);
 	uint64_t now_ns = fx_now_ns();
+	unsigned wants = fx_watched() ? fx_trace_wants(nr, now_ns) : 0;
 
-	if (wants & FX_WANT_LATENCY && begun_ns)
+	/* Whose beginning was timed is counted however long it lasts. */
+	if (begun_ns && (wants & FX_WANT_LATENCY || fx_trace_times()))
 		fx_trace_latency(nr, now_ns - begun_ns);
 	if (!(wants & FX_WANT_RECORDS) || !fx_record_new(&s.record))
 		return;
@@ -337,12 +339,13 @@ static void note(enum flexsc_trace_kind kind, unsigned nr, unsigned wanted,
 		 int tid, uint64_t id, const uint64_t args[6])
 {
 	struct seen s = { .args = args };
+	uint64_t now_ns = fx_now_ns();
 
-	if (!(fx_trace_wants(wanted) & FX_WANT_RECORDS) ||
+	if (!(fx_trace_wants(wanted, now_ns) & FX_WANT_RECORDS) ||
 	    !fx_record_new(&s.record))
 		return;
 	head(&s, kind, nr, tid, id);
-	s.record.head->at_ns = fx_now_ns();
+	s.record.head->at_ns = now_ns;
 	fx_record_close(&s.record);
 }
 

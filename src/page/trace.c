@@ -285,10 +285,10 @@ static bool is_waited_for(const struct flexsc_trace *t)
 	return t != &own && !fx_load_relaxed(&t->filtered) && is_file(offered);
 }
 
-unsigned fx_trace_wants(unsigned nr)
+unsigned fx_trace_wants(unsigned nr, uint64_t now_ns)
 {
 	struct flexsc_trace *t = trace;
-	uint32_t now_ms = fx_now_ms_coarse();
+	uint32_t now_ms = (uint32_t)(now_ns / FX_NS_PER_MS);
 	unsigned wants = 0;
 
 	if (fx_record_until(&t->trace_until_ms, now_ms))
@@ -355,6 +355,11 @@ void fx_trace_latency(unsigned nr, uint64_t ns)
 	most = fx_load_relaxed(&l->most_ns);
 	while (ns > most && !fx_cas(&l->most_ns, &most, ns))
 		;
+}
+
+bool fx_trace_times(void)
+{
+	return fx_load_relaxed(&trace->latency_until_ms);
 }
 
 /* A record ------------------------------------------------------------------- */

@@ -50,10 +50,10 @@ struct flexsc_trace *fx_trace_start(void);
 void fx_trace_after_fork(void);
 
 /*
- * What is wanted at present; enum fx_want. Context: any thread, signal handlers.
+ * What is wanted at @now_ns, the present; enum fx_want. Context: any thread, signal handlers.
  * errno is left alone here and below.
  */
-unsigned fx_trace_wants(unsigned nr);
+unsigned fx_trace_wants(unsigned nr, uint64_t now_ns);
 uint32_t fx_trace_bytes(void);
 /* How often what was wanted had ended: what is from before is of no use. */
 uint32_t fx_trace_lapses(void);
@@ -62,6 +62,8 @@ uint32_t fx_trace_lapses(void);
 void fx_trace_filtered(void);
 
 void fx_trace_latency(unsigned nr, uint64_t ns);
+/* Has anybody asked for latencies yet? */
+bool fx_trace_times(void);
 
 /* A record that is being written; its parts are at most what fits. */
 struct fx_record {

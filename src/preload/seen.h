@@ -54,7 +54,7 @@ void fx_seen_last(int status) __attribute__((cold));
 			fx_begun_ns = fx_seen_enter(                        \
 				(nr), (const long[6]){ __VA_ARGS__ });      \
 		fx_got = (call);                                            \
-		if (fx_watched())                                           \
+		if (fx_begun_ns || fx_watched())                            \
 			fx_seen_leave((nr), (const long[6]){ __VA_ARGS__ }, \
 				      fx_begun_ns, (long)fx_got);           \
 		fx_got;                                                     \
@@ -70,7 +70,7 @@ void fx_seen_last(int status) __attribute__((cold));
 			fx_begun_ns = fx_seen_enter(                        \
 				(nr), (const long[6]){ __VA_ARGS__ });      \
 		fx_got = (call);                                            \
-		if (fx_watched()) {                                         \
+		if (fx_begun_ns || fx_watched()) {                          \
 			fx_saved = errno;                                   \
 			errno = fx_got;                                     \
 			fx_seen_leave((nr), (const long[6]){ __VA_ARGS__ }, \
