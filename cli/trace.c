@@ -331,7 +331,7 @@ struct work {
 	pid_t started; /* 0: none */
 	pid_t child; /* 0: none, or it has ended */
 	int status;
-	uint64_t lost;
+	uint64_t lost, told_ns; /* how many were, as far as it was said; when */
 };
 
 static void see(const struct flexsc_trace_record *record, pid_t pid, pid_t tid,
@@ -359,6 +359,14 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+static void tell_lost(struct work *w, uint64_t lost)
+{
+	if (lost != w->lost)
+		fprintf(stderr, "flexsc trace: %lu records were lost\n",
+			lost - w->lost);
+	w->lost = lost;
+}
+
 static unsigned int look(struct work *w)
 {
 	uint64_t until_ns = now_ns();
@@ -366,10 +374,10 @@ static unsigned int look(struct work *w)
 	uint64_t lost = trace_sources_lost(w->sources);
 
 	trace_show_until(w->show, until_ns);
-	if (lost != w->lost)
-		fprintf(stderr, "flexsc trace: %lu records were lost\n",
-			lost - w->lost);
-	w->lost = lost;
+	if (lost != w->lost && until_ns - w->told_ns >= 1000000000) {
+		tell_lost(w, lost);
+		w->told_ns = until_ns;
+	}
 	return alive;
 }
 
@@ -398,6 +406,7 @@ static void work(struct work *w, bool follow)
 	look(w);
 	trace_show_until(w->show, UINT64_MAX);
 	trace_show_end(w->show);
+	tell_lost(w, trace_sources_lost(w->sources));
 	if (trace_sources_lapses(w->sources))
 		fprintf(stderr, "flexsc trace: was stopped itself for so long "
 				"that nothing was recorded meanwhile\n");
