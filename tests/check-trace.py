@@ -152,18 +152,18 @@ class Trace(unittest.TestCase):
         self.assertEqual([line.split()[1] for line in lines if "---" in line],
                          ["SIGUSR1", "SIGCHLD"])
 
-    def start(self, *words):
+    def start(self, *words, **more):
         process = subprocess.Popen([FLEXSC, "run", "--", PROGRAM, *words], text=True,
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, **more)
         self.addCleanup(lambda: (process.kill(), process.wait(), process.stdin.close(),
                                  process.stdout.close()))
         self.assertEqual(process.stdout.readline(), "ready\n")
         return process
 
-    def attach(self, process, *words):
+    def attach(self, process, *words, **more):
         """A tracer, and what it writes, from when it is attached on."""
-        tracer = subprocess.Popen([FLEXSC, "trace", *words, "-p", str(process.pid)],
-                                  stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        tracer = subprocess.Popen([FLEXSC, "trace", *words, "-p", str(process.pid)], text=True,
+                                  stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **more)
         limit = threading.Timer(100, tracer.kill)
         limit.start()
         self.addCleanup(lambda: (limit.cancel(), tracer.kill(), tracer.wait(),
@@ -199,19 +199,42 @@ class Trace(unittest.TestCase):
         process.stdin.close()
         self.assertEqual(process.wait(timeout=60), 0)
 
+    def wait_for_lapse(self, pid):
+        """Nobody is asked for any more, and the memory of the rings is back."""
+        end = time.monotonic() + 60
+        while self.is_asked(pid) or self.ring_kb(pid) > 64:
+            self.assertLess(time.monotonic(), end, self.ring_kb(pid))
+            time.sleep(0.05)
+
     def test_killed(self):
         """A tracer that is killed leaves nothing: soon nobody is asked for."""
         process = self.start("hurries")
         for _ in range(2):
             tracer = self.attach(process, "-e", "trace=read")
             self.wait_for(tracer, r'read\(\d+, "\\0\\0')
+            self.assertGreater(self.ring_kb(process.pid), 64)
             tracer.kill()
             tracer.wait()
-            end = time.monotonic() + 60
-            while self.is_asked(process.pid):
-                self.assertLess(time.monotonic(), end)
-                time.sleep(0.05)
+            self.wait_for_lapse(process.pid)
         self.assertIsNone(process.poll())
+
+    def test_killed_starter(self):
+        """So with one that has started the program: that goes on, unrecorded."""
+        tracer = subprocess.Popen([FLEXSC, "trace", "-q", "-o",
+                                   os.path.join(self.folder, "trace"), PROGRAM, "hurries"],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (tracer.stdin.close(), tracer.stdout.close()))
+        self.assertEqual(tracer.stdout.readline(), "ready\n")
+        with open(f"/proc/{tracer.pid}/task/{tracer.pid}/children", encoding="ascii") as file:
+            pid = int(file.read())
+        end = time.monotonic() + 60
+        while self.ring_kb(pid) <= 64:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+        tracer.kill()
+        tracer.wait()
+        self.wait_for_lapse(pid)
+        os.kill(pid, 0)
 
     def test_stopped(self):
         """The process goes on while nobody reads; what is lost is said."""
@@ -261,6 +284,63 @@ class Trace(unittest.TestCase):
             done = subprocess.run([FLEXSC, "trace", *words], capture_output=True, check=False)
             self.assertEqual(done.returncode, 64, words)
 
+    def test_ordinary_user(self):
+        """It may look at what is its own."""
+        if os.geteuid():
+            self.skipTest("all the other tests do so")
+        process = self.start("waits", user="nobody")
+        tracer = self.attach(process, user="nobody")
+        process.stdin.write("x")
+        process.stdin.flush()
+        self.wait_for(tracer, r"read\(\d+, +<unfinished")
+        self.wait_for(tracer, r'"x", 1\) += 1$')
+        for words in (("stat", "-j", "-c1", "-i0.05"), ("doctor", "--json")):
+            done = subprocess.run([FLEXSC, *words, str(process.pid)], capture_output=True,
+                                  text=True, check=False, user="nobody", timeout=60)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn(str(process.pid), done.stdout)
+
+    NEW_PIDS = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+    def in_container(self, *words):
+        """A process whose child is the first one of a namespace of its own."""
+        if os.geteuid() or subprocess.run([*self.NEW_PIDS, "true"], check=False,
+                                          capture_output=True).returncode:
+            self.skipTest("no namespaces of processes here")
+        process = subprocess.Popen([*self.NEW_PIDS, *words], text=True, cwd=self.folder,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        self.addCleanup(lambda: (process.kill(), process.communicate()))
+        return process
+
+    def test_container(self):
+        """From outside of it, threads by the numbers that they have here."""
+        process = self.in_container(FLEXSC, "run", "--", PROGRAM, "waits")
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as file:
+            process.pid = int(file.read())
+        tracer = self.attach(process, "-f", "-o", os.path.join(self.folder, "trace"))
+        process.stdin.write("x")
+        process.stdin.flush()
+        end, lines = time.monotonic() + 60, ""
+        while '"x", 1) ' not in lines:
+            self.assertLess(time.monotonic(), end, lines)
+            with open(os.path.join(self.folder, "trace"), encoding="ascii") as file:
+                lines = file.read()
+        self.assertLessEqual({line.split()[0] for line in lines.splitlines()},
+                             set(os.listdir(f"/proc/{process.pid}/task")))
+        tracer.send_signal(signal.SIGINT)
+        self.assertEqual(tracer.wait(timeout=60), 0)
+
+    def test_inside_container(self):
+        """There, with the numbers of there."""
+        process = self.in_container(FLEXSC, "trace", "-f", "-q", PROGRAM)
+        lines = process.communicate(timeout=60)[1].splitlines()
+        self.assertEqual(process.returncode, 0)
+        self.assertGreater(len(self.between(lines)), 70)
+        numbers = set(re.findall(r"^\[pid +(\d+)\]", "\n".join(lines), re.MULTILINE))
+        self.assertLess(max(map(int, numbers)), 1000)
+
     def test_other_user(self):
         if os.geteuid():
             self.skipTest("needs root")
@@ -293,6 +373,19 @@ class Trace(unittest.TestCase):
 
     def is_asked(self, pid):
         return self.number(pid, self.number(pid, self.record_of(pid) + 24), 4)
+
+    def ring_kb(self, pid):
+        """How much memory the rings take."""
+        rings, kb, found = self.number(pid, self.record_of(pid) + 112), 0, False
+        with open(f"/proc/{pid}/smaps", encoding="ascii") as maps:
+            for line in maps:
+                borders = re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line)
+                if borders:
+                    begin, end = (int(border, 16) for border in borders.groups())
+                    found = begin <= rings < end
+                elif found and line.startswith("Rss:"):
+                    kb += int(line.split()[1])
+        return kb
 
     def written(self, pid):
         rings = self.number(pid, self.record_of(pid) + 112)

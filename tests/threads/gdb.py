@@ -8,7 +8,9 @@
 import os
 import pathlib
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -90,6 +92,23 @@ class Gdb(unittest.TestCase):
             said = gdb("flexsc apply all bt", "info flexsc threads", target=[PROGRAM, core])
         self.check_stacks("\n" + said)
         self.assertRegex(said, r"parked: read\(\d+, \.\.\.\)\n")
+
+    def test_crash(self):
+        """The same in what the kernel has left of a process that crashed."""
+        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        with tempfile.TemporaryDirectory() as folder:
+            with subprocess.Popen([FLEXSC, "run", "--", PROGRAM], stdout=subprocess.PIPE,
+                                  cwd=folder, text=True) as crashed:
+                resource.prlimit(crashed.pid, resource.RLIMIT_CORE, unlimited)
+                crashed.stdout.readline()
+                crashed.send_signal(signal.SIGSEGV)
+            cores = list(pathlib.Path(folder).glob("core*"))
+            if not cores:
+                self.skipTest("the kernel leaves core files elsewhere, or none")
+            said = gdb("flexsc apply all bt", "info flexsc threads",
+                       target=[PROGRAM, str(cores[0])])
+        self.check_stacks("\n" + said)
+        self.assertRegex(said, r" waits +parked: mutex 0x[0-9a-f]+\n")
 
 
 if __name__ == "__main__":

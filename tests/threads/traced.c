@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,6 +240,31 @@ static void *waits(void *arg)
 	return arg;
 }
 
+/* Two of them send a byte to and fro, and wait for it each time. */
+static int others[2];
+
+static void *plays(void *arg)
+{
+	bool first = arg;
+	char byte = 0;
+
+	if (first)
+		write(ends[1], &byte, 1);
+	while (read(first ? others[0] : ends[0], &byte, 1) == 1)
+		write(first ? ends[1] : others[1], &byte, 1);
+	return arg;
+}
+
+static void *play(void *arg)
+{
+	pthread_t thread;
+
+	pipe(others);
+	pthread_create(&thread, NULL, plays, NULL);
+	plays(&thread);
+	return arg;
+}
+
 static void *hurries(void *arg)
 {
 	int fd = open("/dev/zero", O_RDONLY);
@@ -292,6 +318,8 @@ int main(int argc, char **argv)
 		beside(waits);
 	else if (strcmp(what, "hurries") == 0)
 		beside(hurries);
+	else if (strcmp(what, "plays") == 0)
+		beside(play);
 	else if (strcmp(what, "signal") == 0)
 		raise(SIGTERM);
 	else if (strcmp(what, "signals") == 0)
