@@ -5,7 +5,8 @@
     memcached-test.py BUILD [--long] [--engine ENGINE]... [CASE...]
 
 The package's own testapp and a part of its t/ run as well; --long: all of t/,
-on the port and on the original, whose lists of passes must be the same.
+on the port and on the original, whose lists of passes must be the same; what a
+million requests leave, beside the original; and the port under valgrind.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import contextlib
 import os
 import pathlib
 import re
+import resource
 import select
 import shutil
 import signal
@@ -25,7 +27,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
-from servers import memcached, process  # noqa: E402  pylint: disable=wrong-import-position
+from servers import load, memcached, process  # noqa: E402  pylint: disable=wrong-import-position
 
 PATIENCE = 30  # seconds, for what takes none
 PART = ("64bit.t", "flags.t", "getset.t", "incrdecr.t", "maxconns.t", "multiversioning.t",
@@ -80,16 +82,24 @@ class Client:
         self.socket.close()
 
 
+def allow_descriptors(options):
+    """As many as it asks for: under valgrind it cannot have another limit."""
+    wanted = int(options[options.index("-c") + 1]) if "-c" in options else 1024
+    resource.setrlimit(resource.RLIMIT_NOFILE,
+                       (wanted, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
 class Server:
-    def __init__(self, program, engine, *options):
+    def __init__(self, program, engine, *options, before=()):
         self.port = process.free_port()
         user = ["-u", "root"] if os.geteuid() == 0 else []
         self.output = tempfile.TemporaryFile()  # pylint: disable=consider-using-with
         # pylint: disable-next=consider-using-with
         self.process = subprocess.Popen(
-            [program, "-l", "127.0.0.1", "-p", str(self.port), "-U", "0", *user, *options],
+            [*before, program, "-l", "127.0.0.1", "-p", str(self.port), "-U", "0", *user, *options],
             env=dict(os.environ, FLEXSC_ENGINE=engine), stdin=subprocess.DEVNULL,
-            stdout=self.output, stderr=subprocess.STDOUT)
+            stdout=self.output, stderr=subprocess.STDOUT,
+            preexec_fn=(lambda: allow_descriptors(options)) if before else None)
         until(lambda: self.process.poll() is not None or process.accepts(self.port), "start")
         expect(self.process.poll() is None, f"it ended: {self.said()}")
 
@@ -102,6 +112,9 @@ class Server:
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def memory_kb(self):
+        return process.memory_kb(self.process.pid)
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -116,7 +129,7 @@ class Server:
 
 @contextlib.contextmanager
 def server(stage, *options):
-    running = Server(stage.program, stage.engine, *options)
+    running = Server(stage.program, stage.engine, *options, before=stage.before)
     try:
         yield running
         running.stop()
@@ -129,7 +142,7 @@ def server(stage, *options):
 class Stage:
     def __init__(self, place, engine, scratch):
         self.place, self.engine, self.scratch = place, engine, pathlib.Path(scratch)
-        self.program = str(place / "port/memcached")
+        self.program, self.before = str(place / "port/memcached"), []
 
 
 def value_of(size):
@@ -283,6 +296,95 @@ def stops_and_goes_on(stage):
         expect(running.client().get(b"kept") == value_of(5000), "it is not kept")
 
 
+def slabs_move(stage):
+    """Pages change hands while values are received into them and sent from them."""
+    with server(stage, "-m", "8", "-o", "slab_reassign,slab_automove=0,no_lru_crawler") as running:
+        client, slow = running.client(), running.client()
+        small, large = value_of(900), value_of(9000)
+        for nr in range(4000):
+            client.store(b"small%d" % nr, small)
+        slow.send(b"set slow 0 0 900\r\n" + small[:100])
+        stats = client.ask(b"stats slabs\r\n", b"END\r\n").decode()
+        source = max(re.findall(r"STAT (\d+):total_pages (\d+)", stats),
+                     key=lambda found: int(found[1]))[0]
+        client.ask(b"set large 0 0 9000\r\n" + large + b"\r\n")
+        stats = client.ask(b"stats slabs\r\n", b"END\r\n").decode()
+        target = max(map(int, re.findall(r"STAT (\d+):total_pages", stats)))
+        for turn in range(3):
+            until(lambda: client.ask(f"slabs reassign {source} {target}\r\n".encode()) ==
+                  b"OK\r\n", "a page to move")
+            for nr in range(0, 4000, 7):
+                expect(client.get(b"small%d" % nr) in (None, small), "it is another now")
+            expect(client.get(b"large") in (None, large), "the large one is another now")
+            if turn == 0:  # its page could not move before
+                slow.send(small[100:] + b"\r\n")
+                expect(slow.until(b"\r\n") == b"STORED\r\n", "what came slowly is not kept")
+        until(lambda: int(client.stats()["slabs_moved"]) >= 2, "pages are moved")
+        expect(slow.get(b"slow") in (None, small), "what came slowly is another now")
+
+
+def drive(stage, port, connections, seconds):
+    """Load by the client of `flexsc bench`; @port: its server's."""
+    texts = [(0, b"get key%07d\r\n" % nr) if nr % 10 else
+             (1, b"set key%07d 0 0 100\r\n%s\r\n" % (nr, value_of(100))) for nr in range(1000)]
+    messages = stage.scratch / "messages"
+    messages.write_bytes(b"".join(b"%d %d\n%s" % (kind, len(text), text)
+                                  for kind, text in texts))
+    return load.paced(stage.place.parents[1] / "cli/flexsc", port, f"@{messages}", connections, 0,
+                      seconds).requests
+
+
+def kept(running):
+    """So that all gets of drive() have an answer of the same length."""
+    client = running.client()
+    for nr in range(1000):
+        client.store(b"key%07d" % nr, value_of(100))
+    client.close()
+
+
+MILLION = 1_000_000
+
+
+def growth(stage):
+    """(descriptors, KB) that a million requests add."""
+    with server(stage, "-t", "2", "-c", "1024") as running:
+        kept(running)
+        drive(stage, running.port, 200, 2)
+        until(lambda: running.client().stats()["curr_connections"] == "2", "all are gone")
+        before, memory, nr = running.descriptors(), running.memory_kb(), 0
+        while nr < MILLION:
+            nr += drive(stage, running.port, 200, 3)
+        for _ in range(1000):
+            client = running.client()
+            expect(client.ask(b"mn\r\n") == b"MN\r\n", "no answer")
+            client.close()
+        until(lambda: running.client().stats()["curr_connections"] == "2", "all are gone")
+        until(lambda: running.descriptors() <= before, "the descriptors of before")
+        return running.memory_kb() - memory
+
+
+def a_million_requests(stage):
+    mine = growth(stage)
+    stage.program = str(stage.place / "original/memcached")
+    original = growth(stage)
+    print(f"# after {MILLION:,} requests: {mine} KB more, the original {original} KB", flush=True)
+    expect(mine < max(original, 0) + 1024, f"{mine} KB more, the original {original} KB")
+
+
+def checked_by_valgrind(stage):
+    """The cases, and load, and connections cut: no error of memory."""
+    log = stage.scratch / "valgrind"
+    stage.before = [process.find("valgrind"), "-q", f"--log-file={log}.%p", "--fair-sched=yes"]
+    for case in (pieces, pipelines, slow_reader, disappearing, idle_timeout, slabs_move):
+        case(stage)
+    with server(stage, "-t", "2") as running:
+        kept(running)
+        for _ in range(3):
+            expect(drive(stage, running.port, 64, 2) > 0, "no answers")
+    text = "".join(path.read_text() for path in stage.scratch.glob("valgrind.*"))
+    expect("mc_" not in text and "libflexsc" not in text, text[:3000])
+
+
 def environment(stage):
     return dict(os.environ, FLEXSC_ENGINE=stage.engine)
 
@@ -339,10 +441,10 @@ def can_be_measured(stage):
                f"no figures of {name}: {done.stdout[-1000:]}")
 
 
-SMOKE = (pieces, pipelines, slow_reader, disappearing, too_many, watched, encrypted,
+SMOKE = (pieces, pipelines, slow_reader, disappearing, too_many, watched, encrypted, slabs_move,
          stops_and_goes_on)
 ONCE = (idle_timeout, nothing_to_do, own_testapp, own_tests, can_be_measured)  # with the first engine
-LONG = (all_own_tests,)
+LONG = (all_own_tests, a_million_requests, checked_by_valgrind)
 
 
 def play(case, stage):
@@ -371,7 +473,8 @@ def main():
     place = build(args.build)
     engines = args.engine or ["poll", "uthread"]
     todo = [(case, engine) for engine in engines for case in
-            SMOKE + (ONCE + (LONG if args.long else ()) if engine == engines[0] else ())
+            SMOKE + (ONCE + (LONG if args.long or args.case else ())
+                     if engine == engines[0] else ())
             if not args.case or case.__name__ in args.case]
     print(f"1..{len(todo)}", flush=True)
     bad = 0
