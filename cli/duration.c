@@ -117,6 +117,10 @@ uint32_t duration_share(struct duration_share *share, uint64_t now_ns,
 	least = seconds * LEAST_MS;
 	if (least < SHORTEST_MS)
 		least = SHORTEST_MS;
+	/* It got no processor so soon. */
+	share->in_vain = known && !timed ? share->in_vain + 1 : 0;
+	for (unsigned int i = 0; i < share->in_vain && least < interval_ms; i++)
+		least *= 2;
 	return (uint32_t)(wanted < least ? least : wanted);
 }
 

@@ -33,6 +33,7 @@ uint32_t duration_ask(pid_t pid, uint64_t address, uint32_t ms);
 struct duration_share {
 	uint64_t at_ns, until_ns; /* of the last asking; 0: there was none */
 	uint64_t posted; /* then */
+	unsigned int in_vain; /* askings in a row by which nothing was timed */
 	uint64_t timed[FLEXSC_TRACE_CALLS]; /* so far, by number */
 	uint64_t made[FLEXSC_TRACE_CALLS]; /* what that lets expect of all */
 };
