@@ -22,7 +22,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#define MC_INPUT_SIZE 4096
+#define MC_INPUT_SIZE 1600
 #define MC_SMALL_SIZE 1024 /* of an answer that is put together */
 #define MC_FEW_IOVS 16
 #define MC_NR_ACCEPTS 4
