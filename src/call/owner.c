@@ -20,6 +20,7 @@ int fx_owner_start(struct fx_owner *owner,
 		.keeps_files = options->keeps_files,
 		.leaves = options->leaves,
 		.counters = owner->counters,
+		.heads = owner->heads,
 	};
 	int bad = fx_set_init(&owner->set, options->max_entries);
 
@@ -123,10 +124,19 @@ static void fill(struct fx_set *set, uint32_t index,
 {
 	union fx_head head = fx_head(call->nr, call->nr_args, call->flags);
 
-	fx_set_fill(set, index, &head, call->args[0], call->args[1],
+	fx_set_fill(set, index, head, call->args[0], call->args[1],
 		    call->args[2], call->args[3], call->args[4], call->args[5],
 		    cookie);
 	fx_set_entry(set, index)->ret = call->ret;
+}
+
+bool fx_owner_reap_slowly(struct fx_owner *owner, struct fx_done *done)
+{
+	/* First: what the owner itself did was begun before a later close. */
+	if (!fx_local_has(&owner->set))
+		return fx_set_reap(&owner->set, done);
+	*done = fx_local_take(&owner->set);
+	return true;
 }
 
 enum fx_post fx_owner_take(struct fx_owner *owner,

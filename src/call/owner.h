@@ -18,6 +18,8 @@ struct fx_owner {
 	struct flexsc_counters *counters;
 	bool keeps_files;
 	uint64_t flushed; /* submissions that the engine was told of */
+	/* See struct fx_engine. */
+	int64_t heads[FX_NR_CALLS];
 	char reason[FX_REASON_SIZE];
 };
 
@@ -55,39 +57,8 @@ enum fx_post {
 	FX_POST_FULL, /* no entry: nothing happened */
 };
 
-/**
- * fx_owner_head - how entries of a number begin
- *
- * If its word is not 0, and an entry is free, fx_owner_fill() is all there is
- * to do; else fx_owner_post().
- */
-static inline const union fx_head *fx_owner_head(const struct fx_owner *owner,
-						 unsigned nr)
-{
-	const union fx_head *head = &owner->engine->heads[nr];
-
-	/* One address for all that is read there. */
-	__asm__("" : "+r"(head));
-	return head;
-}
-
-/**
- * fx_owner_fill - post one call, the short way
- *
- * Return: its entry, which is not on the ring yet: fx_set_publish() or
- * fx_set_publish_last() is to follow.
- */
-static inline __attribute__((always_inline)) uint32_t
-fx_owner_fill(struct fx_owner *owner, const union fx_head *head, uint64_t a0,
-	      uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,
-	      uint64_t cookie)
-{
-	struct fx_set *set = &owner->set;
-	uint32_t index = set->free[--set->nr_free];
-
-	fx_set_fill(set, index, head, a0, a1, a2, a3, a4, a5, cookie);
-	return index;
-}
+/* What the owner itself did, or with a cancel in play. */
+bool fx_owner_reap_slowly(struct fx_owner *owner, struct fx_done *done);
 
 /**
  * fx_owner_reap - take one completion
@@ -96,10 +67,13 @@ fx_owner_fill(struct fx_owner *owner, const union fx_head *head, uint64_t a0,
  */
 static inline bool fx_owner_reap(struct fx_owner *owner, struct fx_done *done)
 {
-	/* First: what the owner itself did was begun before a later close. */
-	if (fx_unlikely(owner->engine->local.first)) {
-		*done = fx_local_take(&owner->engine->local, &owner->set);
-	} else if (!fx_set_reap(&owner->set, done)) {
+	struct fx_done result;
+
+	if (fx_unlikely(owner->set.unusual)) {
+		if (!fx_owner_reap_slowly(owner, &result))
+			return false;
+		*done = result; /* which leaves the usual one in registers */
+	} else if (!fx_set_reap_unmarked(&owner->set, done)) {
 		return false;
 	}
 	fx_probe2(done, done->cookie, done->ret);
@@ -128,7 +102,7 @@ static inline void fx_owner_flush(struct fx_owner *owner)
 static inline bool fx_owner_quiet(struct fx_owner *owner)
 {
 	return fx_ring_position(&owner->set.sq_tail) == owner->flushed &&
-	       !owner->engine->local.first &&
+	       !fx_local_has(&owner->set) &&
 	       !fx_set_has_completion(&owner->set) &&
 	       (!owner->engine->ops->quiet ||
 		owner->engine->ops->quiet(owner->engine));

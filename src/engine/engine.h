@@ -23,6 +23,7 @@
 #include "page/counters.h"
 #include "page/set.h"
 
+#include <string.h>
 #include <sys/types.h>
 
 struct fx_engine;
@@ -31,6 +32,7 @@ struct fx_engine_config {
 	const struct fx_call_desc *table; /* FX_NR_CALLS numbers */
 	struct fx_set *set; /* the owner's */
 	struct flexsc_counters *counters;
+	int64_t *heads; /* the owner's; see struct fx_engine */
 	uint32_t max_threads;
 	uint64_t spin_ns; /* FX_NEVER: decide */
 	bool keeps_files; /* see engine/hold.h; fx_hold_init() came before */
@@ -235,10 +237,15 @@ struct fx_engine {
 	 * not tell; 0: it does
 	 */
 	pid_t holder;
-	/* Of calls that only have to be published; others are 0. */
-	union fx_head heads[FX_NR_CALLS];
-	struct fx_local local; /* O */
+	/*
+	 * O, the owner's: how entries begin whose calls only have to be
+	 * published (union fx_head), those of more than four arguments with
+	 * FX_HEAD_LONG, by which they are negative; others are 0
+	 */
+	int64_t *heads;
 };
+
+#define FX_HEAD_LONG INT64_MIN
 
 #define FX_ATTEMPT_ALL UINT32_MAX
 
@@ -251,6 +258,8 @@ static inline void fx_engine_setup(struct fx_engine *engine,
 	engine->table = config->table;
 	engine->set = config->set;
 	engine->counters = config->counters;
+	engine->heads = config->heads;
+	memset(engine->heads, 0, FX_NR_CALLS * sizeof(*engine->heads));
 	engine->leaves = config->leaves && ops->made;
 }
 
@@ -259,6 +268,8 @@ static inline void fx_engine_setup(struct fx_engine *engine,
  * are attempted or need a look before; flush() is for postings only.
  */
 void fx_engine_publish(struct fx_engine *engine, uint32_t attempts);
+/* And calls of this number, too. */
+void fx_engine_publish_call(struct fx_engine *engine, unsigned nr);
 /* And no more. */
 void fx_engine_unpublish(struct fx_engine *engine);
 

@@ -89,7 +89,7 @@ static bool make(const struct fx_few *few, struct fx_engine *engine,
 				      (long)call->args[1], (long)call->args[2],
 				      (long)call->args[3], (long)call->args[4],
 				      (long)call->args[5]);
-	fx_local_add(&engine->local, set, index, ret);
+	fx_local_add(set, index, ret);
 	return true;
 }
 

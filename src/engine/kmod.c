@@ -219,14 +219,12 @@ static bool kmod_usable(char *reason, size_t size)
 }
 
 /* The module itself ends what waits on their descriptors, before it does them. */
-static void publish_closes(struct fx_engine *engine,
-			   const struct fx_call_desc *table)
+static void publish_closes(struct fx_engine *engine)
 {
 	static const unsigned closes[] = { SYS_close, SYS_dup2, SYS_dup3 };
 
 	for (unsigned i = 0; i < FX_ARRAY_SIZE(closes); i++)
-		engine->heads[closes[i]] =
-			fx_head(closes[i], table[closes[i]].nr_args, 0);
+		fx_engine_publish_call(engine, closes[i]);
 }
 
 static int make(struct fx_engine **engine, const struct fx_engine_ops *ops,
@@ -262,7 +260,7 @@ static int make(struct fx_engine **engine, const struct fx_engine_ops *ops,
 	fx_engine_publish(&e->poll.base,
 			  1u << FX_CALL_NONE | 1u << FX_CALL_ABSENT);
 	e->poll.base.enters = true;
-	publish_closes(&e->poll.base, config->table);
+	publish_closes(&e->poll.base);
 	fx_few_init(&e->few, config->table, e->fd);
 	*engine = &e->poll.base;
 	return 0;
@@ -495,7 +493,7 @@ static void flush_core(struct kmod *e)
 
 static bool has_result(struct kmod *e)
 {
-	return e->poll.base.local.first ||
+	return fx_local_has(e->poll.base.set) ||
 	       fx_set_has_completion(e->poll.base.set);
 }
 
@@ -698,7 +696,8 @@ static bool kmod_arm(struct fx_engine *engine)
 		run(of(engine), 0);
 	if (over(engine))
 		return fx_engine_poll.arm(engine);
-	return !engine->local.first && !fx_set_has_completion(engine->set);
+	return !fx_local_has(engine->set) &&
+	       !fx_set_has_completion(engine->set);
 }
 
 /* Always with a kernel core. */

@@ -26,9 +26,7 @@ static struct fx_poll *of(struct fx_engine *engine)
 static void owner_complete(struct fx_runner *runner, uint32_t index,
 			   int64_t ret)
 {
-	struct fx_poll *e = fx_container_of(runner, struct fx_poll, runner);
-
-	fx_local_add(&e->base.local, runner->set, index, ret);
+	fx_local_add(runner->set, index, ret);
 }
 
 static bool poll_usable(char *reason, size_t size)
@@ -304,7 +302,7 @@ static void poll_post(struct fx_engine *engine, const uint32_t *indices,
 
 	/* So that the results of a chain come in its order. */
 	for (; e->done; e->done--, nr--, indices++)
-		fx_local_add(&e->base.local, set, indices[0],
+		fx_local_add(set, indices[0],
 			     fx_set_entry(set, indices[0])->ret);
 	for (unsigned i = 0; i < nr; i++)
 		fx_store_relaxed(&fx_set_entry(set, indices[i])->status,
@@ -361,7 +359,7 @@ static void poll_wait(struct fx_engine *engine, uint64_t timeout_ns)
 	uint64_t due;
 	int n;
 
-	if (e->base.local.first || e->park.active)
+	if (fx_local_has(e->base.set) || e->park.active)
 		return;
 	if (timeout_ns) {
 		due = fx_park_due(&e->park);
@@ -450,7 +448,7 @@ static bool poll_arm(struct fx_engine *engine)
 	struct fx_poll *e = of(engine);
 
 	e->idle_looks = 0; /* the next look is asked for */
-	if (e->base.local.first || e->park.active)
+	if (fx_local_has(e->base.set) || e->park.active)
 		return false;
 	if (!fx_pool_busy(&e->pool))
 		return !fx_set_has_completion(engine->set);

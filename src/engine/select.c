@@ -19,6 +19,15 @@ const struct fx_engine_ops *const fx_engines[] = {
 	&fx_engine_sync,   NULL,
 };
 
+void fx_engine_publish_call(struct fx_engine *engine, unsigned nr)
+{
+	unsigned nr_args = engine->table[nr].nr_args;
+
+	engine->heads[nr] = (int64_t)fx_head(nr, nr_args, 0).word;
+	if (nr_args > 4)
+		engine->heads[nr] |= FX_HEAD_LONG;
+}
+
 void fx_engine_publish(struct fx_engine *engine, uint32_t attempts)
 {
 	engine->publishes = true;
@@ -28,7 +37,7 @@ void fx_engine_publish(struct fx_engine *engine, uint32_t attempts)
 
 		if (!(attempts >> desc->call_class & 1) &&
 		    !(desc->flags & (FX_CALL_SELF | FX_CALL_CLOSES)))
-			engine->heads[nr] = fx_head(nr, desc->nr_args, 0);
+			fx_engine_publish_call(engine, nr);
 	}
 }
 
@@ -36,7 +45,7 @@ void fx_engine_unpublish(struct fx_engine *engine)
 {
 	engine->publishes = false;
 	engine->attempts = FX_ATTEMPT_ALL;
-	memset(engine->heads, 0, sizeof(engine->heads));
+	memset(engine->heads, 0, FX_NR_CALLS * sizeof(*engine->heads));
 }
 
 const struct fx_engine_ops *fx_engine_find(const char *name)

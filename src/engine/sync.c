@@ -308,7 +308,7 @@ static void over(struct sync_engine *e, uint32_t index)
 			fx_chain_tell(fx_set_entry(set, i - 1), distance++,
 				      call->ret);
 		drop(e, index);
-		fx_local_add(&e->base.local, set, index, call->ret);
+		fx_local_add(set, index, call->ret);
 		if (!rest)
 			return;
 		index = rest - 1;
@@ -433,7 +433,7 @@ static void try_ready(struct sync_engine *e, bool risk)
 		next = i == last ? 0 : beside(e, i - 1)->next;
 		if (!(rec->ready & bit))
 			continue;
-		if ((!risk || e->base.local.first) && is_risky(call)) {
+		if ((!risk || fx_local_has(e->base.set)) && is_risky(call)) {
 			e->ready = true; /* next time */
 			continue;
 		}
@@ -578,7 +578,7 @@ static void sync_wait(struct fx_engine *engine, uint64_t timeout_ns)
 	e->at_once = false;
 	if (e->ready && risk)
 		try_ready(e, true);
-	if (e->base.local.first || e->ready)
+	if (fx_local_has(e->base.set) || e->ready)
 		return;
 	due = sync_due(engine);
 	if (due < timeout_ns)
@@ -697,7 +697,7 @@ static bool sync_arm(struct fx_engine *engine)
 	struct sync_engine *e = of(engine);
 
 	e->idle_looks = 0; /* the next look is asked for */
-	if (e->base.local.first || e->ready || e->first[LIST_BLOCKING])
+	if (fx_local_has(e->base.set) || e->ready || e->first[LIST_BLOCKING])
 		return false;
 	for (uint32_t i = e->first[LIST_WAITING]; i;
 	     i = beside(e, i - 1)->next) {

@@ -216,7 +216,8 @@ static void uthread_flush(struct fx_engine *engine)
 /* Anything to reap, before or while polling for it? */
 static bool has_result(struct fx_uthread *e)
 {
-	return e->poll.base.local.first || fx_set_has_completion(e->poll.base.set);
+	return fx_local_has(e->poll.base.set) ||
+	       fx_set_has_completion(e->poll.base.set);
 }
 
 /*
@@ -371,7 +372,7 @@ static bool uthread_arm(struct fx_engine *engine)
 
 	fx_arch_syscall(SYS_read, engine->set->owner_eventfd, (long)&n,
 			sizeof(n), 0, 0, 0);
-	return !engine->local.first && fx_set_owner_sleep(engine->set);
+	return !fx_local_has(engine->set) && fx_set_owner_sleep(engine->set);
 }
 
 const struct fx_engine_ops fx_engine_uthread = {

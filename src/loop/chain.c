@@ -211,7 +211,7 @@ int flexsc_chain_end(void)
 	if (!loop || !(loop->mode & FX_LOOP_COLLECTING))
 		return -EINVAL;
 	c = &loop->collect;
-	loop->mode &= ~(unsigned)FX_LOOP_COLLECTING;
+	loop->mode &= ~(uint64_t)FX_LOOP_COLLECTING;
 	if (c->timed && !c->bad)
 		c->bad = start_timeouts(loop, c);
 	if (c->bad)

@@ -19,7 +19,7 @@
 void fx_loop_nudge(struct flexsc_loop *loop)
 {
 	/* Once is enough until the next round. */
-	loop->mode &= ~(unsigned)FX_LOOP_ARMED;
+	loop->mode &= ~(uint64_t)FX_LOOP_ARMED;
 	eventfd_write(loop->nudge_fd, 1);
 }
 
@@ -27,7 +27,7 @@ void fx_loop_disarm(struct flexsc_loop *loop)
 {
 	eventfd_t n;
 
-	loop->mode &= ~(unsigned)FX_LOOP_ARMED;
+	loop->mode &= ~(uint64_t)FX_LOOP_ARMED;
 	eventfd_read(loop->nudge_fd, &n);
 }
 
@@ -91,7 +91,7 @@ int flexsc_loop_fd(struct flexsc_loop *loop)
 		errno = saved;
 		return bad;
 	}
-	if (!(loop->mode & FX_LOOP_RUNNING))
+	if (!(loop->running))
 		fx_loop_arm(loop);
 	errno = saved;
 	return loop->outer_fd;
@@ -106,5 +106,5 @@ void fx_loop_embed_fini(struct flexsc_loop *loop)
 			fx_close(*fds[i]);
 		*fds[i] = -1;
 	}
-	loop->mode &= ~(unsigned)FX_LOOP_ARMED;
+	loop->mode &= ~(uint64_t)FX_LOOP_ARMED;
 }

@@ -44,7 +44,7 @@ static void forget_events(struct flexsc_loop *loop)
 	}
 	for (uint32_t i = 0; i < set->nr_entries; i++) {
 		struct flexsc_event *ev =
-			(struct flexsc_event *)(uintptr_t)set->slots[i].cookie;
+			(struct flexsc_event *)(uintptr_t)set->cookies[i];
 
 		if (ev)
 			ev->state_ = FX_EVENT_IDLE;
@@ -68,7 +68,7 @@ static void rebuild(struct flexsc_loop *loop)
 	fx_loop_embed_fini(loop);
 	fx_owner_abandon(&loop->owner);
 	if (fx_owner_init(&loop->owner, &loop->options)) {
-		loop->mode = (loop->mode & FX_LOOP_RUNNING) | FX_LOOP_BROKEN;
+		loop->mode = FX_LOOP_BROKEN;
 		loop->broken = true;
 	}
 	if (embedded && !(loop->mode & FX_LOOP_BROKEN))

@@ -11,6 +11,10 @@
 __thread struct flexsc_loop *fx_loop_current
 	__attribute__((tls_model("initial-exec")));
 
+static struct flexsc_loop no_loop = { .mode = FX_LOOP_NONE };
+__thread struct flexsc_loop *fx_loop_posting
+	__attribute__((tls_model("initial-exec"))) = &no_loop;
+
 static const char *wanted_engine(const struct flexsc_options *options)
 {
 	const char *name = options ? options->engine : NULL;
@@ -73,6 +77,7 @@ int flexsc_loop_new(struct flexsc_loop **out,
 void flexsc_loop_use(struct flexsc_loop *loop)
 {
 	fx_loop_current = loop;
+	fx_loop_posting = loop ? loop : &no_loop;
 	if (loop)
 		loop->thread = pthread_self();
 }
@@ -86,12 +91,12 @@ int flexsc_loop_free(struct flexsc_loop *loop)
 {
 	int saved = errno;
 
-	if (loop->mode & FX_LOOP_RUNNING || fx_loop_outstanding(loop) ||
+	if (loop->running || fx_loop_outstanding(loop) ||
 	    fx_load_acquire(&loop->sent))
 		return -EBUSY;
 	fx_loop_unregister(loop);
 	if (fx_loop_current == loop)
-		fx_loop_current = NULL;
+		flexsc_loop_use(NULL);
 	fx_loop_embed_fini(loop);
 	fx_loop_seen_fini(loop);
 	if (!(loop->mode & FX_LOOP_BROKEN))
@@ -123,7 +128,7 @@ static void cancel_posted(struct flexsc_loop *loop)
 
 int flexsc_loop_shutdown(struct flexsc_loop *loop)
 {
-	if (loop->mode & FX_LOOP_RUNNING)
+	if (loop->running)
 		return -EBUSY;
 	cancel_posted(loop);
 	while (fx_loop_outstanding(loop) || fx_load_acquire(&loop->sent)) {

@@ -28,6 +28,15 @@ static inline void deliver(struct flexsc_loop *loop, struct flexsc_event *ev)
 		ev->handler(ev);
 }
 
+/* There is a time-out, or somebody watches. */
+static __attribute__((noinline)) void deliver_unusual(struct flexsc_loop *loop,
+						      struct flexsc_event *ev)
+{
+	if (fx_watched())
+		fx_loop_seen_reaped(loop, ev, ev->ret);
+	deliver(loop, ev);
+}
+
 static unsigned run_ready(struct flexsc_loop *loop)
 {
 	struct fx_event_list now = loop->ready;
@@ -46,26 +55,36 @@ static unsigned run_ready(struct flexsc_loop *loop)
 	return nr;
 }
 
+static inline __attribute__((always_inline)) void
+deliver_reaped(struct flexsc_loop *loop, struct flexsc_event *ev, int64_t ret)
+{
+	if (!ev)
+		return;
+	ev->ret = ret;
+	if (fx_unlikely(fx_or_watched(ev->timer_ |
+				      ev->state_ / FX_EVENT_TIMED_OUT))) {
+		deliver_unusual(loop, ev);
+		return;
+	}
+	ev->state_ = FX_EVENT_IDLE;
+	if (ev->handler)
+		ev->handler(ev);
+}
+
 static unsigned run_reaped(struct flexsc_loop *loop)
 {
 	struct fx_engine *engine = loop->owner.engine;
+	unsigned left = BATCH, nr;
 	struct fx_done done;
-	unsigned nr = 0;
 
 	if (engine->ops->work)
 		engine->ops->work(engine, BATCH);
-	while (nr < BATCH && fx_owner_reap(&loop->owner, &done)) {
-		struct flexsc_event *ev =
-			(struct flexsc_event *)(uintptr_t)done.cookie;
-
-		nr++;
-		if (!ev)
-			continue;
-		ev->ret = done.ret;
-		if (fx_watched())
-			fx_loop_seen_reaped(loop, ev, done.ret);
-		deliver(loop, ev);
+	while (fx_owner_reap(&loop->owner, &done)) {
+		deliver_reaped(loop, (void *)(uintptr_t)done.cookie, done.ret);
+		if (!--left)
+			break;
 	}
+	nr = BATCH - left;
 	if (!nr)
 		return 0;
 	fx_count(loop->owner.counters, batches);
@@ -145,7 +164,8 @@ static unsigned run_round(struct flexsc_loop *loop, int64_t timeout_ns)
 /* Nothing happened since the last round, as far as can be told for free. */
 static bool quiet(struct flexsc_loop *loop)
 {
-	return !(loop->mode | fx_load_relaxed(&loop->interrupted)) &&
+	return !(loop->mode | loop->running |
+		 fx_load_relaxed(&loop->interrupted)) &&
 	       !loop->ready.first && !loop->queued.first &&
 	       loop->outer_fd < 0 && fx_owner_quiet(&loop->owner);
 }
@@ -154,9 +174,9 @@ static unsigned run_timers_only(struct flexsc_loop *loop)
 {
 	unsigned nr;
 
-	loop->mode |= FX_LOOP_RUNNING;
+	loop->running = true;
 	nr = run_timers(loop);
-	loop->mode &= ~(unsigned)FX_LOOP_RUNNING;
+	loop->running = false;
 	return nr;
 }
 
@@ -166,16 +186,17 @@ int flexsc_loop_poll(struct flexsc_loop *loop, int64_t timeout_ns)
 
 	if (timeout_ns == 0 && quiet(loop))
 		return fx_timers_empty(&loop->timers) ?
-			       0 : (int)run_timers_only(loop);
-	if (loop->mode & FX_LOOP_RUNNING)
+			       0 :
+			       (int)run_timers_only(loop);
+	if (loop->running)
 		return -EBUSY;
 	if (loop->mode & FX_LOOP_BROKEN)
 		return -ENOMEM;
-	loop->mode |= FX_LOOP_RUNNING;
+	loop->running = true;
 	if (loop->mode & FX_LOOP_ARMED)
 		fx_loop_disarm(loop);
 	nr = run_round(loop, timeout_ns);
-	loop->mode &= ~(unsigned)FX_LOOP_RUNNING;
+	loop->running = false;
 	if (loop->outer_fd >= 0)
 		fx_loop_arm(loop);
 	return (int)nr;
@@ -183,7 +204,7 @@ int flexsc_loop_poll(struct flexsc_loop *loop, int64_t timeout_ns)
 
 int flexsc_loop_run(struct flexsc_loop *loop)
 {
-	if (loop->mode & FX_LOOP_RUNNING)
+	if (loop->running)
 		return -EBUSY;
 	while (fx_loop_outstanding(loop) || fx_load_acquire(&loop->sent)) {
 		int nr = flexsc_loop_poll(loop, -1);

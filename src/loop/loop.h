@@ -29,9 +29,9 @@ enum fx_event_state {
 #define FX_EVENT_TIMED_OUT 0x100
 #define FX_EVENT_STATE(ev) ((enum fx_event_state)((ev)->state_ & 0xff))
 
-/* What is not so in a loop at rest between rounds. */
+/* Why postings take the long way. */
 enum fx_loop_mode {
-	FX_LOOP_RUNNING = 1, /* inside a round */
+	FX_LOOP_NONE = 1, /* there is no loop */
 	FX_LOOP_COLLECTING = 2, /* between chain_begin and chain_end */
 	FX_LOOP_ARMED = 4, /* embedded, and asleep in the outer loop */
 	FX_LOOP_BROKEN = 8, /* could not be rebuilt after fork */
@@ -60,7 +60,8 @@ struct flexsc_loop {
 	struct fx_timers timers; /* O */
 	size_t waiting; /* O: events outstanding without an entry */
 	unsigned busy_rounds; /* O: rounds since the kernel was asked */
-	unsigned mode; /* O: enum fx_loop_mode */
+	uint64_t mode; /* O: enum fx_loop_mode */
+	bool running; /* O: inside a round */
 	int outer_fd, timer_fd, nudge_fd; /* O: embedding, or -1 */
 	struct fx_collect collect; /* O */
 	struct fx_loop_began *began; /* O: by entry; see loop/seen.h */
@@ -76,6 +77,10 @@ struct flexsc_loop {
 };
 
 extern __thread struct flexsc_loop *fx_loop_current
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* The same, or one that is FX_LOOP_NONE: for postings. */
+extern __thread struct flexsc_loop *fx_loop_posting
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 static inline void fx_event_list_add(struct fx_event_list *list,

@@ -177,60 +177,104 @@ post_unusual(struct flexsc_event *ev, unsigned int nr, __u64 a0, __u64 a1,
 }
 
 /*
- * The usual case goes straight through: it is paid for every call. Most calls
- * have four arguments at most, and then nothing is on the stack, whose stores
- * would wait in one queue with those to the entry.
+ * The usual case goes straight through: it is paid for every call. What is
+ * unusual of loop, event and process is asked in one.
  */
-static inline __attribute__((always_inline)) int
-post_straight(struct flexsc_event *ev, unsigned int nr, __u64 a0, __u64 a1,
-	      __u64 a2, __u64 a3, __u64 a4, __u64 a5, bool long_too)
+static inline __attribute__((always_inline)) bool
+is_usual(const struct flexsc_loop *loop, const struct flexsc_event *ev,
+	 unsigned int nr)
 {
-	struct flexsc_loop *loop = fx_loop_current;
-	const union fx_head *head;
-	uint32_t index;
+	return fx_likely(ev && nr < FX_NR_CALLS) &&
+	       fx_likely(!fx_or_watched(ev->state_ | ev->timeout_ns |
+					loop->mode));
+}
 
-	if (fx_unlikely(!loop || loop->mode & ~(unsigned)FX_LOOP_RUNNING ||
-			!ev || ev->state_ || ev->timeout_ns ||
-			nr >= FX_NR_CALLS || !loop->owner.set.nr_free ||
-			fx_watched()))
-		return post_unusual(ev, nr, a0, a1, a2, a3, a4, a5);
-	head = fx_owner_head(&loop->owner, nr);
-	if (fx_unlikely(!fx_load_relaxed(&head->word)))
-		return post_unusual(ev, nr, a0, a1, a2, a3, a4, a5);
-	if (!long_too && fx_unlikely(head->nr_args > 4))
-		return fx_post_long(ev, nr, (long)a0, (long)a1, (long)a2,
-				    (long)a3, (long)a4, (long)a5);
-	/* First: the number is not needed any more then. */
-	fx_probe3(post, nr, ev, a0);
-	fx_count(loop->owner.counters, calls[nr]);
-	index = fx_owner_fill(&loop->owner, head, a0, a1, a2, a3,
-			      long_too ? a4 : 0, long_too ? a5 : 0,
-			      (uint64_t)(uintptr_t)ev);
+/* The entry is filled. */
+static inline __attribute__((always_inline)) int
+publish(struct flexsc_loop *loop, struct flexsc_event *ev, uint32_t index)
+{
 	ev->loop_ = loop;
 	fx_event_posted(ev, index);
 	return fx_set_publish_last(&loop->owner.set, index);
+}
+
+/* Of the number nothing is needed any more afterwards. */
+static inline __attribute__((always_inline)) void
+count_posted(struct flexsc_loop *loop, unsigned int nr)
+{
+	fx_count(loop->owner.counters, calls[nr]);
 }
 
 __attribute__((noinline)) int fx_post_long(struct flexsc_event *ev,
 					   unsigned int nr, long a0, long a1,
 					   long a2, long a3, long a4, long a5)
 {
-	return post_straight(ev, nr, (__u64)a0, (__u64)a1, (__u64)a2, (__u64)a3,
-			     (__u64)a4, (__u64)a5, true);
+	struct flexsc_loop *loop = fx_loop_posting;
+	struct fx_set *set = &loop->owner.set;
+	union fx_head head;
+	uint32_t index;
+
+	if (!is_usual(loop, ev, nr) || !set->nr_free || !loop->owner.heads[nr])
+		return post_unusual(ev, nr, (__u64)a0, (__u64)a1, (__u64)a2,
+				    (__u64)a3, (__u64)a4, (__u64)a5);
+	head.word = (uint64_t)(loop->owner.heads[nr] & ~FX_HEAD_LONG);
+	fx_probe3(post, nr, ev, a0);
+	count_posted(loop, nr);
+	index = set->free[--set->nr_free];
+	fx_set_fill(set, index, head, (__u64)a0, (__u64)a1, (__u64)a2,
+		    (__u64)a3, (__u64)a4, (__u64)a5, (uintptr_t)ev);
+	return publish(loop, ev, index);
+}
+
+/*
+ * Most calls have four arguments at most, and then nothing is on the stack.
+ * Return: false: it has more, or is unusual.
+ */
+static inline __attribute__((always_inline)) bool
+post_straight(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
+	      long a2, long a3)
+{
+	struct flexsc_loop *loop = fx_loop_posting;
+	struct fx_set *set = &loop->owner.set;
+	uint32_t nr_free, index;
+	int64_t head;
+
+	if (!is_usual(loop, ev, nr))
+		return false;
+	head = loop->owner.heads[nr];
+	nr_free = set->nr_free;
+	if (fx_unlikely(head <= 0 || !nr_free))
+		return false;
+	/* First: the number is not needed any more then. */
+	fx_probe3(post, nr, ev, a0);
+	count_posted(loop, nr);
+	set->nr_free = --nr_free;
+	index = set->free[nr_free];
+	fx_set_fill_short(set, index, (uint64_t)head, (__u64)a0, (__u64)a1,
+			  (__u64)a2, (__u64)a3, (uintptr_t)ev);
+	publish(loop, ev, index);
+	return true;
 }
 
 int fx_post_short(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
 		  long a2, long a3)
 {
-	return post_straight(ev, nr, (__u64)a0, (__u64)a1, (__u64)a2, (__u64)a3,
-			     0, 0, false);
+	if (fx_likely(post_straight(ev, nr, a0, a1, a2, a3)))
+		return 0;
+	return post_unusual(ev, nr, (__u64)a0, (__u64)a1, (__u64)a2, (__u64)a3,
+			    0, 0);
 }
 
 int flexsc_post(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
 		long a2, long a3, long a4, long a5)
 {
-	return post_straight(ev, nr, (__u64)a0, (__u64)a1, (__u64)a2, (__u64)a3,
-			     (__u64)a4, (__u64)a5, false);
+	const long *last[2] = { &a4, &a5 };
+
+	if (fx_likely(post_straight(ev, nr, a0, a1, a2, a3)))
+		return 0;
+	/* By their addresses: on the stack already, they cost others nothing. */
+	__asm__("" : "+r"(last[0]), "+r"(last[1]));
+	return fx_post_long(ev, nr, a0, a1, a2, a3, *last[0], *last[1]);
 }
 
 int flexsc_ready(struct flexsc_event *ev, int fd, unsigned int events)

@@ -88,8 +88,9 @@ int fx_set_init(struct fx_set *set, uint32_t max_entries)
 	set->map_size =
 		layout.entries_offset + (size_t)limit * FLEXSC_ENTRY_SIZE;
 	set->beside_size = page_align(limit * sizeof(struct fx_beside));
-	set->slots_size =
-		page_align(limit * (sizeof(struct fx_slot) + sizeof(uint32_t)));
+	set->cookies_size =
+		page_align(limit * (sizeof(*set->cookies) + sizeof(*set->free) +
+				    sizeof(*set->slots)));
 
 	base = map(set->map_size, false);
 	if (!base)
@@ -97,23 +98,24 @@ int fx_set_init(struct fx_set *set, uint32_t max_entries)
 	set->beside = map(set->beside_size, true);
 	if (!set->beside)
 		goto unmap;
-	set->slots = map(set->slots_size, true);
-	if (!set->slots)
+	set->cookies = map(set->cookies_size, true);
+	if (!set->cookies)
 		goto unmap_beside;
 	set->owner_eventfd = fx_eventfd();
 	if (set->owner_eventfd < 0)
-		goto unmap_slots;
+		goto unmap_cookies;
 
 	set->shared = (struct flexsc_set *)base;
 	memcpy(set->shared, &layout, sizeof(layout));
 	find_parts(set);
+	set->slots = (struct fx_slot *)(set->cookies + limit);
 	set->free = (uint32_t *)(set->slots + limit);
 	fx_ring_cursor_init(&set->sq_tail);
 	fx_ring_cursor_init(&set->cq_head);
 	return 0;
 
-unmap_slots:
-	munmap(set->slots, set->slots_size);
+unmap_cookies:
+	munmap(set->cookies, set->cookies_size);
 	bad = -EMFILE;
 unmap_beside:
 	munmap(set->beside, set->beside_size);
@@ -151,7 +153,7 @@ int fx_set_adopt(struct fx_set *set, int fd, size_t map_size)
 void fx_set_fini(struct fx_set *set)
 {
 	fx_close(set->owner_eventfd);
-	munmap(set->slots, set->slots_size);
+	munmap(set->cookies, set->cookies_size);
 	munmap(set->beside, set->beside_size);
 	munmap(set->shared, set->map_size);
 }
@@ -159,7 +161,7 @@ void fx_set_fini(struct fx_set *set)
 void fx_set_abandon(struct fx_set *set)
 {
 	/* DONTFORK: where the set was there may be something else by now. */
-	munmap(set->slots, set->slots_size);
+	munmap(set->cookies, set->cookies_size);
 	munmap(set->beside, set->beside_size);
 	fx_close(set->owner_eventfd);
 }

@@ -55,7 +55,7 @@ bool fx_set_reap_unusual(struct fx_set *set, struct fx_done *done)
 		struct fx_slot *mine = &set->slots[index];
 
 		fx_ring_advance(&set->cq_head, set->shared->cq_start);
-		done->cookie = mine->cookie;
+		done->cookie = set->cookies[index];
 		done->ret = (int32_t)(word >> 32);
 		if (done->ret == FLEXSC_SLOT_WIDE)
 			done->ret = fx_load_relaxed(&set->entries[index].ret);
@@ -174,7 +174,31 @@ int fx_set_take(struct fx_set *set, struct fx_worker_view *view,
 
 bool fx_set_has_work(struct fx_set *set, struct fx_worker_view *view)
 {
-	return peek(set, &view->sq, fx_load_acquire(&set->shared->sq_head)) != 0;
+	return peek(set, &view->sq, fx_load_acquire(&set->shared->sq_head)) !=
+	       0;
+}
+
+static bool is_marked(const struct fx_slot *mine)
+{
+	return mine->notices || mine->cancelled;
+}
+
+static struct fx_slot *mark(struct fx_set *set, uint32_t index)
+{
+	struct fx_slot *mine = &set->slots[index];
+
+	if (!is_marked(mine))
+		set->nr_marked++;
+	return mine;
+}
+
+void fx_set_unmark(struct fx_set *set, uint32_t index)
+{
+	struct fx_slot *mine = &set->slots[index];
+
+	if (is_marked(mine))
+		set->nr_marked--;
+	*mine = (struct fx_slot){ 0 };
 }
 
 enum fx_cancel fx_set_cancel(struct fx_set *set, uint32_t index)
@@ -185,12 +209,12 @@ enum fx_cancel fx_set_cancel(struct fx_set *set, uint32_t index)
 	if (set->slots[index].cancelled)
 		return FX_CANCEL_DONE;
 	if (fx_cas(status, &expected, FLEXSC_CANCEL)) {
-		set->slots[index].cancelled = 1;
+		mark(set, index)->cancelled = 1;
 		return FX_CANCEL_BEFORE;
 	}
 	if (expected == FLEXSC_BUSY &&
 	    fx_cas(status, &expected, FLEXSC_CANCEL)) {
-		set->slots[index].cancelled = 1;
+		mark(set, index)->cancelled = 1;
 		return FX_CANCEL_BUSY;
 	}
 	return FX_CANCEL_DONE;
@@ -198,7 +222,7 @@ enum fx_cancel fx_set_cancel(struct fx_set *set, uint32_t index)
 
 void fx_set_notify(struct fx_set *set, uint32_t index)
 {
-	set->slots[index].notices++;
+	mark(set, index)->notices++;
 	fx_set_publish(set, index | FLEXSC_SLOT_NOTICE);
 }
 

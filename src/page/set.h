@@ -24,11 +24,10 @@
 #define FX_NO_ENTRY UINT32_MAX
 
 /*
- * What the owner knows of an entry; on no line that an engine touches. All
- * zero while the entry is not in use.
+ * What the owner knows of an entry whose call is to end early; zero of others.
+ * On no line that an engine touches, like the cookies.
  */
 struct fx_slot {
-	uint64_t cookie; /* the poster's */
 	uint32_t notices; /* records to come beside one on the completion ring */
 	uint32_t cancelled; /* a cancel was asked for */
 };
@@ -62,6 +61,7 @@ struct fx_set {
 	uint32_t *sq;
 	uint64_t *cq;
 	struct fx_beside *beside;
+	uint64_t *cookies; /* the poster's, by entry; 0 while it is not in use */
 	struct fx_slot *slots;
 	uint32_t *free; /* stack of free indices */
 	int owner_eventfd; /* written to wake the owner */
@@ -71,10 +71,19 @@ struct fx_set {
 	struct fx_ring_cursor sq_tail __attribute__((aligned(FX_CACHE_LINE)));
 	struct fx_ring_cursor cq_head;
 	uint32_t nr_free;
+	uint32_t local_last; /* index + 1 */
+	/* Why the next completion is not simply on the ring. */
+	union {
+		struct {
+			uint32_t nr_marked; /* entries that have a fx_slot */
+			uint32_t local_first; /* index + 1; engine/local.h */
+		};
+		uint64_t unusual;
+	};
 	uint32_t nr_entries;
 	size_t map_size;
 	size_t beside_size;
-	size_t slots_size;
+	size_t cookies_size;
 };
 
 static inline uint32_t fx_set_claimed(const struct fx_set *set)
@@ -141,10 +150,15 @@ static inline uint32_t fx_set_claim(struct fx_set *set)
 	return set->free[--set->nr_free];
 }
 
+/* Nothing is left of a cancel, if there was one. */
+void fx_set_unmark(struct fx_set *set, uint32_t index);
+
 /* Free again; only for an entry that was reaped or never published. */
 static inline void fx_set_recycle(struct fx_set *set, uint32_t index)
 {
-	set->slots[index] = (struct fx_slot){ 0 };
+	if (fx_unlikely(set->nr_marked))
+		fx_set_unmark(set, index);
+	set->cookies[index] = 0;
 	set->free[set->nr_free++] = index;
 }
 
@@ -169,37 +183,40 @@ static inline union fx_head fx_head(unsigned nr, unsigned nr_args,
 }
 
 /**
- * fx_set_fill - write a call into a claimed entry: SUBMITTED
+ * fx_set_fill_short - write a call of four arguments at most into a claimed
+ * entry: SUBMITTED
  *
- * Only as many arguments as the head says are stored, give or take two:
- * stores to a line that another core has are what posting costs. The result
+ * All four are stored, whatever it has: that is less than to ask. The result
  * so far is 0 for an entry that comes over the ring; an engine that is handed
  * it without must be told. Nobody looks at the entry before fx_set_publish().
  */
 static inline __attribute__((always_inline)) void
-fx_set_fill(struct fx_set *set, uint32_t index, const union fx_head *head,
-	    uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4,
-	    uint64_t a5, uint64_t cookie)
+fx_set_fill_short(struct fx_set *set, uint32_t index, uint64_t head,
+		  uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3,
+		  uint64_t cookie)
 {
 	struct flexsc_entry *entry = &set->entries[index];
-	/* Loaded anew for each use: registers are scarce here. */
-	const volatile union fx_head *h = head;
 
-	if (h->nr_args) {
-		fx_store_relaxed(&entry->args[0], a0);
-		fx_store_relaxed(&entry->args[1], a1);
-		if (h->nr_args & 6) {
-			fx_store_relaxed(&entry->args[2], a2);
-			fx_store_relaxed(&entry->args[3], a3);
-		}
-		if (h->nr_args & 4) {
-			fx_store_relaxed(&entry->args[4], a4);
-			fx_store_relaxed(&entry->args[5], a5);
-		}
-	}
+	fx_store_relaxed(&entry->args[0], a0);
+	fx_store_relaxed(&entry->args[1], a1);
+	fx_store_relaxed(&entry->args[2], a2);
+	fx_store_relaxed(&entry->args[3], a3);
 	/* A consumer that lost the race for it may still look at its flags. */
-	fx_store_release((uint64_t *)&entry->status, h->word);
-	set->slots[index].cookie = cookie;
+	fx_store_release((uint64_t *)&entry->status, head);
+	set->cookies[index] = cookie;
+}
+
+/* The same for any call. */
+static inline __attribute__((always_inline)) void
+fx_set_fill(struct fx_set *set, uint32_t index, union fx_head head, uint64_t a0,
+	    uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,
+	    uint64_t cookie)
+{
+	struct flexsc_entry *entry = &set->entries[index];
+
+	fx_store_relaxed(&entry->args[4], a4);
+	fx_store_relaxed(&entry->args[5], a5);
+	fx_set_fill_short(set, index, head.word, a0, a1, a2, a3, cookie);
 }
 
 /**
@@ -359,8 +376,48 @@ static inline bool fx_set_has_completion(struct fx_set *set)
 		FX_RING_TAG_MASK) == head->tag;
 }
 
-/* fx_set_reap() where there is a record, and notices are in play. */
+/* fx_set_reap() where there is a record, and cancels are in play. */
 bool fx_set_reap_unusual(struct fx_set *set, struct fx_done *done);
+
+/* The same; leaves *done in registers where it is reaped the usual way. */
+static inline bool fx_set_reap_marked(struct fx_set *set, struct fx_done *done)
+{
+	struct fx_done result;
+	bool found = fx_set_reap_unusual(set, &result);
+
+	*done = result;
+	return found;
+}
+
+/* fx_set_reap() while nothing is marked. */
+static inline bool fx_set_reap_unmarked(struct fx_set *set,
+					struct fx_done *done)
+{
+	struct fx_ring_cursor *head = &set->cq_head;
+	uint32_t next = head->next;
+	const uint64_t *slot = &set->cq[next];
+	uint64_t word = fx_load_acquire(slot);
+	uint32_t index = (uint32_t)word ^ head->tag;
+	uint64_t *cookie;
+
+	/* Another lap's slot, or one with a notice. */
+	if (fx_unlikely(index > FLEXSC_SLOT_INDEX))
+		return index <= (FLEXSC_SLOT_INDEX | FLEXSC_SLOT_NOTICE) &&
+		       fx_set_reap_marked(set, done);
+	/* Written on another core: ask for a line two ahead. */
+	fx_prefetch(slot + 2 * FX_CACHE_LINE / sizeof(*slot));
+	head->next = ++next;
+	if (fx_unlikely(next == head->end))
+		fx_ring_seek(head, set->shared->cq_start, head->end_position);
+	cookie = &set->cookies[index];
+	done->cookie = *cookie;
+	*cookie = 0;
+	done->ret = (int32_t)(word >> 32);
+	if (fx_unlikely(done->ret == FLEXSC_SLOT_WIDE))
+		done->ret = fx_load_relaxed(&set->entries[index].ret);
+	set->free[set->nr_free++] = index;
+	return true;
+}
 
 /**
  * fx_set_reap - take one completion
@@ -370,37 +427,8 @@ bool fx_set_reap_unusual(struct fx_set *set, struct fx_done *done);
  */
 static inline bool fx_set_reap(struct fx_set *set, struct fx_done *done)
 {
-	struct fx_ring_cursor *head = &set->cq_head;
-	const uint64_t *slot = &set->cq[head->next];
-	uint64_t word = fx_load_acquire(slot);
-	uint32_t index = (uint32_t)word ^ head->tag;
-	struct fx_done result;
-	struct fx_slot *mine;
-	bool found;
-
-	/* Another lap's slot, or one with a notice. */
-	if (fx_unlikely(index > FLEXSC_SLOT_INDEX)) {
-		if (index > (FLEXSC_SLOT_INDEX | FLEXSC_SLOT_NOTICE))
-			return false;
-		goto unusual;
-	}
-	mine = &set->slots[index];
-	if (fx_unlikely(mine->notices))
-		goto unusual;
-	/* Written on another core: ask for a line two ahead. */
-	fx_prefetch(slot + 2 * FX_CACHE_LINE / sizeof(*slot));
-	fx_ring_advance(head, set->shared->cq_start);
-	done->cookie = mine->cookie;
-	done->ret = (int32_t)(word >> 32);
-	if (fx_unlikely(done->ret == FLEXSC_SLOT_WIDE))
-		done->ret = fx_load_relaxed(&set->entries[index].ret);
-	*mine = (struct fx_slot){ 0 };
-	set->free[set->nr_free++] = index;
-	return true;
-unusual:
-	found = fx_set_reap_unusual(set, &result);
-	*done = result; /* which leaves the usual one in registers */
-	return found;
+	return fx_unlikely(set->nr_marked) ? fx_set_reap_marked(set, done) :
+					     fx_set_reap_unmarked(set, done);
 }
 
 /**

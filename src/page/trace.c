@@ -25,7 +25,7 @@ enum {
 	LATENCIES = FLEXSC_TRACE_CALLS * sizeof(struct flexsc_trace_latency),
 };
 
-uint32_t fx_trace_wanted;
+struct fx_trace_wanted fx_trace_wanted;
 
 /* Until an observer has a file for it. */
 static struct flexsc_trace own __attribute__((aligned(64)));
@@ -118,7 +118,7 @@ static void show(struct flexsc_trace *t)
 	t->size = sizeof(*t);
 	t->pid = (uint32_t)fx_arch_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
 	t->self = (uintptr_t)t;
-	t->wanted = (uintptr_t)&fx_trace_wanted;
+	t->wanted = (uintptr_t)&fx_trace_wanted.wanted;
 	if (t->bytes < 32)
 		t->bytes = 32;
 	fx_store_release(&t->magic, (uint32_t)FLEXSC_TRACE_MAGIC);
@@ -178,7 +178,7 @@ static void take_slot(int fd, struct flexsc_trace_file *file, const char *path)
 	divide(t, map + SMALL_PAGE + LATENCIES, nr_rings);
 	show(t);
 	fx_store_release(&trace, t);
-	fx_store_release(&fx_trace_wanted, 1u);
+	fx_store_release(&fx_trace_wanted.wanted, 1u);
 }
 
 /* Nothing else is opened, whatever the environment says. */
@@ -239,7 +239,7 @@ void fx_trace_after_fork(void)
 	struct flexsc_trace *before = trace, asked = *before;
 	bool follow = fx_watched() && before->follow;
 
-	fx_store_relaxed(&fx_trace_wanted, 0u);
+	fx_store_relaxed(&fx_trace_wanted.wanted, 0u);
 	making = 0;
 	starting.word = 0;
 	if (!before->magic)
@@ -256,7 +256,7 @@ void fx_trace_after_fork(void)
 	own.filtered = asked.filtered;
 	own.trace_until_ms = asked.trace_until_ms;
 	fx_trace_start();
-	fx_store_release(&fx_trace_wanted, 1u);
+	fx_store_release(&fx_trace_wanted.wanted, 1u);
 }
 
 /* What is wanted ------------------------------------------------------------- */
@@ -301,7 +301,7 @@ unsigned fx_trace_wants(unsigned nr, uint64_t now_ns)
 		wants = FX_WANT_RECORDS;
 	}
 	if (!wants) {
-		if (fx_record_lapse(&fx_trace_wanted, t, now_ms)) {
+		if (fx_record_lapse(&fx_trace_wanted.wanted, t, now_ms)) {
 			fx_fetch_add(&t->lapses, 1u);
 			give_back(t);
 		}

@@ -11,7 +11,10 @@
 
 #include <flexsc/trace.h>
 
-extern uint32_t fx_trace_wanted __attribute__((visibility("hidden")));
+/* Observers write the first. */
+extern struct fx_trace_wanted {
+	uint32_t wanted, zero;
+} fx_trace_wanted __attribute__((visibility("hidden"), aligned(8)));
 
 /* Does anybody want to know? All that is paid if not. */
 static inline __attribute__((always_inline)) bool fx_watched(void)
@@ -28,7 +31,22 @@ yes:
 	__attribute__((cold));
 	return true;
 #else
-	return fx_unlikely(fx_load_relaxed(&fx_trace_wanted));
+	return fx_unlikely(fx_load_relaxed(&fx_trace_wanted.wanted));
+#endif
+}
+
+/* @facts, or something else than 0: for who asks for many at once. */
+static inline __attribute__((always_inline)) uint64_t
+fx_or_watched(uint64_t facts)
+{
+#if defined(__x86_64__) && !defined(FX_MODEL)
+	__asm__ volatile("orq fx_trace_wanted(%%rip), %0"
+			 : "+r"(facts)
+			 :
+			 : "cc", "memory");
+	return facts;
+#else
+	return facts | fx_load_relaxed(&fx_trace_wanted.wanted);
 #endif
 }
 

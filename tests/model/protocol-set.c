@@ -55,6 +55,7 @@ static void register_memory(void)
 	fx_model_region_named("cq+", mem.cq + FLEXSC_RING_MIN,
 			      NR_MODEL_SLOTS * 8);
 	fx_model_region(mem.beside, NR_MODEL_ENTRIES * sizeof(*mem.beside));
+	fx_model_region(mem.cookies, NR_MODEL_ENTRIES * sizeof(*mem.cookies));
 	fx_model_region(mem.slots, NR_MODEL_ENTRIES * sizeof(*mem.slots));
 	fx_model_region(mem.free, sizeof(mem.free));
 	fx_model_region(&mem.set, sizeof(mem.set));
@@ -84,6 +85,7 @@ void model_set_init(uint32_t nr_entries)
 		.sq = mem.sq,
 		.cq = mem.cq,
 		.beside = mem.beside,
+		.cookies = mem.cookies,
 		.slots = mem.slots,
 		.max_entries = 2 * FLEXSC_PAGE_ENTRIES,
 		.free = mem.free,
@@ -136,7 +138,7 @@ static void fill(uint32_t index, uint64_t value, unsigned flags)
 {
 	union fx_head head = fx_head(0, 1, flags);
 
-	fx_set_fill(&mem.set, index, &head, value, 0, 0, 0, 0, 0, value);
+	fx_set_fill(&mem.set, index, head, value, 0, 0, 0, 0, 0, value);
 }
 
 uint32_t model_post(uint64_t value)

@@ -37,6 +37,7 @@ struct model_memory {
 	uint32_t sq[FLEXSC_RING_MIN + NR_MODEL_SLOTS];
 	uint64_t cq[FLEXSC_RING_MIN + NR_MODEL_SLOTS];
 	struct fx_beside beside[NR_MODEL_ENTRIES + FLEXSC_PAGE_ENTRIES];
+	uint64_t cookies[NR_MODEL_ENTRIES + FLEXSC_PAGE_ENTRIES];
 	struct fx_slot slots[NR_MODEL_ENTRIES + FLEXSC_PAGE_ENTRIES];
 	uint32_t free[NR_MODEL_ENTRIES + FLEXSC_PAGE_ENTRIES];
 	struct fx_set set;
