@@ -130,15 +130,6 @@ static void fill(struct fx_set *set, uint32_t index,
 	fx_set_entry(set, index)->ret = call->ret;
 }
 
-bool fx_owner_reap_slowly(struct fx_owner *owner, struct fx_done *done)
-{
-	/* First: what the owner itself did was begun before a later close. */
-	if (!fx_local_has(&owner->set))
-		return fx_set_reap(&owner->set, done);
-	*done = fx_local_take(&owner->set);
-	return true;
-}
-
 enum fx_post fx_owner_take(struct fx_owner *owner,
 			   const struct flexsc_entry *call, uint64_t cookie,
 			   uint32_t *index)

@@ -57,9 +57,6 @@ enum fx_post {
 	FX_POST_FULL, /* no entry: nothing happened */
 };
 
-/* What the owner itself did, or with a cancel in play. */
-bool fx_owner_reap_slowly(struct fx_owner *owner, struct fx_done *done);
-
 /**
  * fx_owner_reap - take one completion
  *
@@ -67,13 +64,15 @@ bool fx_owner_reap_slowly(struct fx_owner *owner, struct fx_done *done);
  */
 static inline bool fx_owner_reap(struct fx_owner *owner, struct fx_done *done)
 {
-	struct fx_done result;
+	struct fx_set *set = &owner->set;
 
-	if (fx_unlikely(owner->set.unusual)) {
-		if (!fx_owner_reap_slowly(owner, &result))
+	if (fx_unlikely(set->unusual)) {
+		/* First: what the owner did was begun before a later close. */
+		if (fx_local_has(set))
+			*done = fx_local_take(set);
+		else if (!fx_set_reap_marked(set, done))
 			return false;
-		*done = result; /* which leaves the usual one in registers */
-	} else if (!fx_set_reap_unmarked(&owner->set, done)) {
+	} else if (!fx_set_reap_unmarked(set, done)) {
 		return false;
 	}
 	fx_probe2(done, done->cookie, done->ret);

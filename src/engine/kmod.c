@@ -584,8 +584,11 @@ static void kmod_work(struct fx_engine *engine, unsigned max)
 static void wait_with_core(struct kmod *e, uint64_t timeout_ns)
 {
 	fx_call_round();
+	/* work() has checked it, and does so again. */
+	if (!timeout_ns)
+		return;
 	check_core(e);
-	if (!timeout_ns || has_result(e) || wait_awake(e, timeout_ns))
+	if (has_result(e) || wait_awake(e, timeout_ns))
 		return;
 	fx_count(e->poll.base.counters, sleeps);
 	run(e, timeout_ns);
