@@ -217,15 +217,13 @@ unsigned fx_call_begin(struct fx_task *me, struct flexsc_entry *call)
 	return begun;
 }
 
-int64_t fx_call_rest(struct fx_task *me, struct flexsc_entry *call,
-		     unsigned begun, const struct fx_wait *wait,
-		     enum fx_reason *reason)
+static int64_t rest(struct fx_task *me, struct flexsc_entry *call,
+		    unsigned begun, const struct fx_wait *wait,
+		    enum fx_reason *reason)
 {
-	struct fx_request request = { .task = me };
 	struct fx_carrier *carrier = me->carrier;
 
 	*reason = (enum fx_reason)0;
-	me->request = &request;
 	if (begun == FX_BEGUN_TOGETHER) {
 		if (!wait->deadline &&
 		    fx_output(&carrier, me, call, wait->where)) {
@@ -241,6 +239,19 @@ int64_t fx_call_rest(struct fx_task *me, struct flexsc_entry *call,
 	}
 	carrier = post(carrier, me, call);
 	return carrier ? await(carrier, me, call, wait, reason) : call->ret;
+}
+
+int64_t fx_call_rest(struct fx_task *me, struct flexsc_entry *call,
+		     unsigned begun, const struct fx_wait *wait,
+		     enum fx_reason *reason)
+{
+	struct fx_request request = { .task = me };
+	int64_t ret;
+
+	me->request = &request;
+	ret = rest(me, call, begun, wait, reason);
+	me->request = NULL;
+	return ret;
 }
 
 static int64_t call_posted(struct fx_task *me, struct flexsc_entry *call,
