@@ -328,7 +328,7 @@ static void stand_in(struct fx_uthread *e, uint32_t call)
 		return;
 	}
 	c->next = e->core;
-	e->core = c;
+	fx_store_relaxed(&e->core, c);
 	fx_store_relaxed(&e->nr_stuck, e->nr_stuck + 1);
 	tell_core(c, RUN);
 	/* Of what the other one had not told it. */

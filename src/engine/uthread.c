@@ -106,7 +106,8 @@ close_eventfd:
 
 void fx_uthread_fini(struct fx_uthread *e)
 {
-	if (e->core)
+	/* The watcher may be giving the role to another one. */
+	if (fx_load_relaxed(&e->core))
 		fx_core_fini(e);
 	fx_poll_fini(&e->poll);
 	fx_close(e->core_eventfd);
