@@ -44,7 +44,7 @@ def in_background(function, *args):
 
 def no_errors(found):
     expect(not found.errors, f"sysbench saw {found.errors}")
-    expect(found.requests > 20, f"only {found.requests} queries")
+    expect(found.requests, "no queries")
 
 
 def run_script(stage, script, *connections):
