@@ -98,9 +98,10 @@ static void received(struct flexsc_event *ev)
 {
 	CHECK(pthread_equal(pthread_self(), loop_thread));
 	CHECK_EQ(ev->ret, 0);
+	*(int *)ev->data += 1;
+	/* Its sender may give it back from here on. */
 	if (++nr_received == NR_SENDERS * NR_SENT)
 		flexsc_loop_stop(loop);
-	*(int *)ev->data += 1;
 }
 
 static void *sender(void *arg)
