@@ -34,10 +34,11 @@ AXES = {
     "pollution": (r"(?P<kind>.+)/(?P<x>\d+)", "instructions between two calls"),
     "wsc": (r"(?P<kind>getpid)/(?P<x>\d+)", "calls carried out at once"),
 }
+TITLES = {"demo": "make demo", "compare": "flexsc compare"}  # not of `flexsc bench`
 ENGINES = {"uthread": "#0072b2", "poll": "#d55e00", "uring": "#009e73",
            "sync": "#cc79a7", "auto": "#e69f00", "hybrid": "#e69f00",
            "FlexSC": "#d55e00"}
-GREYS = ("#000000", "#505050", "#808080", "#a8a8a8")
+GREYS = ("#606060", "#202020", "#8c8c8c", "#b0b0b0")
 DASHES = ("--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 NO_ENGINE = "none"  # plain calls on both sides
 COLUMNS = 2
@@ -259,7 +260,7 @@ def heading(figure, facts, rows):
     height = figure.get_figheight()
     bench = rows[0]["bench"]
     figure.text(0.5, 1 - 0.22 / height,
-                "make demo" if bench == "demo" else f"flexsc bench {bench}",
+                TITLES.get(bench, f"flexsc bench {bench}"),
                 ha="center", va="center", fontsize=12, fontweight="bold")
     runs = min([row["runs"] for row in rows if row["runs"] > 1], default=1)
     what = ("--quick: the figures mean nothing" if facts.get("quick") else

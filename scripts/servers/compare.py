@@ -67,14 +67,14 @@ def verdict(what, pairs, words):
         return None
     middle, bounds = statistics.median(ratios), sure_bounds(ratios)
     if not bounds:
-        return f"{what}: {middle:.2f} of the native one; five turns are needed to " \
-               "claim a difference"
+        return f"{what}: {middle:.2f} of the native one, turn by turn; five turns are " \
+               "needed to claim a difference"
     low, high = bounds
     if low <= 1 <= high:
         return f"{what}: no difference that this noise allows to claim ({middle:.2f} of " \
-               f"the native one, {low:.2f} to {high:.2f})"
+               f"the native one, turn by turn: {low:.2f} to {high:.2f})"
     return f"{what}: {percent(middle)} {words[middle > 1]} under FlexSC-Threads " \
-           f"({low:.2f} to {high:.2f} of the native one)"
+           f"(turn by turn {low:.2f} to {high:.2f} of the native one)"
 
 
 class Watch(threading.Thread):
