@@ -86,11 +86,12 @@ def preload(library):
 
 def end_session(leader):
     """Kills all processes of a session: some make process groups of their own."""
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+    for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
+            stat = pathlib.Path("/proc", pid, "stat").read_text(errors="replace")
             # pid (name) state parent group session ...
-            if int(stat.read_text(errors="replace").rpartition(")")[2].split()[3]) == leader:
-                os.kill(int(stat.parent.name), signal.SIGKILL)
+            if int(stat.rpartition(")")[2].split()[3]) == leader:
+                os.kill(int(pid), signal.SIGKILL)
         except OSError:
             continue  # it has ended
 
