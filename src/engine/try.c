@@ -229,8 +229,8 @@ static bool defer_read(struct fx_park *park, struct fx_fdrec *rec,
 	return true;
 }
 
-static __attribute__((noinline)) bool is_later(struct fx_park *park, struct fx_fdrec *rec,
-		     uint32_t nr_others)
+static __attribute__((noinline)) bool
+is_later(struct fx_park *park, struct fx_fdrec *rec, uint32_t nr_others)
 {
 	bool later = defer_read(park, rec, nr_others);
 

@@ -91,7 +91,7 @@ int flexsc_loop_fd(struct flexsc_loop *loop)
 		errno = saved;
 		return bad;
 	}
-	if (!(loop->running))
+	if (!loop->running)
 		fx_loop_arm(loop);
 	errno = saved;
 	return loop->outer_fd;
