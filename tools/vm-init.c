@@ -181,6 +181,16 @@ static void mount_root(void)
 	symlink("/proc/self/fd/2", "/dev/stderr");
 }
 
+static void write_to(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, text, strlen(text)) < 0)
+		say("bad %s: %s\n", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
 static void set_up_rest(const struct request *request)
 {
 	struct ifreq loopback = { .ifr_name = "lo",
@@ -199,6 +209,13 @@ static void set_up_rest(const struct request *request)
 			  NULL))
 			die("/lib/modules");
 	}
+	/*
+	 * So little memory gives 4,096 connections in TIME-WAIT. Those above
+	 * are forgotten at once, and an acknowledgement of theirs that was
+	 * overtaken by another is answered by a reset: to a client that may
+	 * still be in connect(2), which then says EPIPE.
+	 */
+	write_to("/proc/sys/net/ipv4/tcp_max_tw_buckets", "131072");
 }
 
 /* Reads "LENGTH\n" and so many bytes of strings. */
@@ -305,16 +322,6 @@ static int relay(int from, int to)
 			return 0;
 	}
 	return got > 0;
-}
-
-static void write_to(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd >= 0 && write(fd, text, strlen(text)) < 0)
-		say("bad %s: %s\n", path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
 }
 
 /* Time is over: what everybody is doing goes into the kernel's log. */

@@ -97,6 +97,8 @@ class Machine(unittest.TestCase):
                   "assert not os.path.exists('kept')\n"
                   "s = socket.create_server(('127.0.0.1', 0))\n"
                   "socket.create_connection(s.getsockname())\n"
+                  "waiting = open('/proc/sys/net/ipv4/tcp_max_tw_buckets').read()\n"
+                  "assert int(waiting) > 100000, waiting\n"
                   "print(os.cpu_count(), os.uname().release.split('.')[:2])\n"
                   "os.kill(os.getpid(), 15)\n")
         with tempfile.TemporaryDirectory() as folder:
