@@ -147,7 +147,7 @@ static enum fx_try try_accept(struct flexsc_entry *call, struct fx_hint *hint)
 		learn_drains(fd, hint);
 	if (!hint->ready && !ready_now(fd, POLLIN))
 		return FX_TRY_PARK;
-	if (hint->thread)
+	if (hint->thread && !hint->patient)
 		return FX_TRY_THREAD;
 	hint->ready = false;
 	call->ret = hint->guard ? fx_guard_call(hint->guard, call) :

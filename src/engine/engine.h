@@ -181,6 +181,13 @@ struct fx_engine_ops {
 	void (*closing)(struct fx_engine *engine, int fd);
 
 	/**
+	 * patient - calls on a descriptor wait, O_NONBLOCK or not
+	 *
+	 * Until it is closed. NULL: they cannot. Return: 0 or -ENOMEM.
+	 */
+	int (*patient)(struct fx_engine *engine, int fd);
+
+	/**
 	 * moving - a descriptor is about to be closed, calls keep its file
 	 * @to: the same file, private; -1: there is none, they are over
 	 *

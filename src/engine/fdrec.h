@@ -29,6 +29,7 @@ enum {
 #define FX_FD_CLOSED 4096u /* by a posted close: closed_at is valid */
 #define FX_FD_ANSWERED 65536u /* written to since it was last read */
 #define FX_FD_DEFERRED 131072u /* FX_TRY_LATER was said of the next read */
+#define FX_FD_PATIENT 262144u /* calls wait, whatever O_NONBLOCK says */
 
 struct fx_fdrec {
 	uint32_t first[2], last[2]; /* parked entries + 1, by direction */

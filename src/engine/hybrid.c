@@ -251,6 +251,7 @@ const struct fx_engine_ops fx_engine_hybrid = {
 	.interrupt = hybrid_interrupt,
 	.cancel = hybrid_cancel,
 	.closing = hybrid_closing,
+	.patient = fx_poll_patient,
 	.moving = fx_poll_moving,
 	.fd = hybrid_fd,
 	.due = hybrid_due,

@@ -144,7 +144,7 @@ static bool nonblocking(const struct fx_fdrec *rec, int fd)
 {
 	long flags;
 
-	if (rec->flags & FX_FD_BLOCKING)
+	if (rec->flags & (FX_FD_BLOCKING | FX_FD_PATIENT))
 		return false;
 	flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0);
 	return flags >= 0 && (flags & O_NONBLOCK);
@@ -662,6 +662,20 @@ void fx_park_reset(struct fx_park *park, int fd, enum fx_kind kind, bool ours)
 				fx_load_relaxed(fx_hold_word(fd)));
 	}
 	fx_park_unlock(park);
+}
+
+int fx_park_patient(struct fx_park *park, int fd)
+{
+	struct fx_fdrec *rec;
+
+	fx_park_lock(park);
+	rec = fx_park_record(park, fd, true);
+	if (rec) {
+		fx_park_look(park, rec, fd);
+		rec->flags |= FX_FD_PATIENT;
+	}
+	fx_park_unlock(park);
+	return rec ? 0 : -ENOMEM;
 }
 
 void fx_park_accepted(struct fx_park *park, int listener, int fd)

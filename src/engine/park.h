@@ -205,6 +205,9 @@ void fx_park_after(struct fx_park *park, const struct fx_call_desc *desc,
 /* Forget a descriptor's record: it is, or will be, another file. */
 void fx_park_reset(struct fx_park *park, int fd, enum fx_kind kind, bool ours);
 
+/* Its calls wait even if it is O_NONBLOCK. 0 or -ENOMEM. */
+int fx_park_patient(struct fx_park *park, int fd);
+
 /* A new record for a connection: what sort of socket is as its listener. */
 void fx_park_accepted(struct fx_park *park, int listener, int fd);
 

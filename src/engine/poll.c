@@ -418,6 +418,11 @@ static void poll_closing(struct fx_engine *engine, int fd)
 	fx_park_reset(&e->park, fd, FX_KIND_UNKNOWN, false);
 }
 
+int fx_poll_patient(struct fx_engine *engine, int fd)
+{
+	return fx_park_patient(&of(engine)->park, fd);
+}
+
 bool fx_poll_moving(struct fx_engine *engine, int fd, int to)
 {
 	struct fx_poll *e = of(engine);
@@ -475,6 +480,7 @@ const struct fx_engine_ops fx_engine_poll = {
 	.interrupt = poll_interrupt,
 	.cancel = poll_cancel,
 	.closing = poll_closing,
+	.patient = fx_poll_patient,
 	.moving = fx_poll_moving,
 	.fd = poll_fd,
 	.due = poll_due,

@@ -39,9 +39,10 @@ void fx_poll_fini(struct fx_poll *poll);
 /* In a forked child, in place of fx_poll_fini(). */
 void fx_poll_abandon(struct fx_poll *poll);
 
-/* fx_engine_ops.made, .moving */
+/* fx_engine_ops.made, .patient, .moving */
 void fx_poll_made(struct fx_engine *engine, const struct flexsc_entry *call,
 		  uint64_t ns);
+int fx_poll_patient(struct fx_engine *engine, int fd);
 bool fx_poll_moving(struct fx_engine *engine, int fd, int to);
 
 #endif /* FX_ENGINE_POLL_H */

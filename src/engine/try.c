@@ -62,39 +62,6 @@ static inline void use_credit(struct fx_fdrec *rec, long bytes)
 						       (uint32_t)bytes;
 }
 
-/* Under the lock, which is released. */
-static __attribute__((noinline)) enum fx_try
-try_in_full(struct fx_park *park, struct flexsc_entry *call,
-	    struct fx_fdrec *rec, unsigned dir, struct fx_guard *guard)
-{
-	struct fx_hint hint = { .guard = guard, .thread = !guard };
-	enum fx_try verdict;
-	uint32_t seq = rec->edges[dir];
-
-	hint.kind = rec->kind;
-	hint.credit = rec->credit;
-	hint.drains = (rec->flags / FX_FD_DRAINS(1u)) & 3u;
-	hint.ours = rec->flags & FX_FD_OURS;
-	hint.ready = rec->flags & FX_FD_EDGE(dir);
-	hint.more = rec->flags & (FX_FD_HUP | FX_FD_URGENT);
-	fx_park_unlock(park);
-	verdict = fx_attempt(call, &hint);
-	fx_park_lock(park);
-	rec->kind = hint.kind;
-	rec->credit = hint.credit;
-	rec->flags &= ~FX_FD_DRAINS(3u);
-	rec->flags |= FX_FD_DRAINS((unsigned)hint.drains);
-	learn_turn(park, rec, dir,
-		   verdict == FX_TRY_PARK || call->ret == -EAGAIN);
-	/* Without an edge to come it must be tried again. */
-	tried(rec, dir,
-	      verdict == FX_TRY_PARK ||
-		      (call->ret == -EAGAIN && rec->flags & FX_FD_SET(dir)),
-	      hint.drained, seq);
-	fx_park_unlock(park);
-	return verdict;
-}
-
 /* Its arguments say that it does not wait. */
 static bool never_waits(const struct flexsc_entry *call)
 {
@@ -113,6 +80,52 @@ static bool never_waits(const struct flexsc_entry *call)
 	default:
 		return false;
 	}
+}
+
+/* Its -EAGAIN is O_NONBLOCK's doing. */
+static bool refused_for_now(const struct flexsc_entry *call)
+{
+	return !fx_is_ready_wait(call->nr) && call->nr != SYS_connect &&
+	       !never_waits(call);
+}
+
+/* Under the lock, which is released. */
+static __attribute__((noinline)) enum fx_try
+try_in_full(struct fx_park *park, struct flexsc_entry *call,
+	    struct fx_fdrec *rec, unsigned dir, struct fx_guard *guard)
+{
+	struct fx_hint hint = { .guard = guard, .thread = !guard };
+	enum fx_try verdict;
+	uint32_t seq = rec->edges[dir];
+
+	hint.kind = rec->kind;
+	hint.credit = rec->credit;
+	hint.drains = (rec->flags / FX_FD_DRAINS(1u)) & 3u;
+	hint.ours = rec->flags & FX_FD_OURS;
+	hint.patient = rec->flags & FX_FD_PATIENT;
+	hint.ready = rec->flags & FX_FD_EDGE(dir);
+	hint.more = rec->flags & (FX_FD_HUP | FX_FD_URGENT);
+	fx_park_unlock(park);
+	verdict = fx_attempt(call, &hint);
+	if (fx_unlikely(hint.patient && verdict == FX_TRY_DONE &&
+			call->ret == -EAGAIN && refused_for_now(call))) {
+		verdict = FX_TRY_PARK;
+		call->ret = 0;
+	}
+	fx_park_lock(park);
+	rec->kind = hint.kind;
+	rec->credit = hint.credit;
+	rec->flags &= ~FX_FD_DRAINS(3u);
+	rec->flags |= FX_FD_DRAINS((unsigned)hint.drains);
+	learn_turn(park, rec, dir,
+		   verdict == FX_TRY_PARK || call->ret == -EAGAIN);
+	/* Without an edge to come it must be tried again. */
+	tried(rec, dir,
+	      verdict == FX_TRY_PARK ||
+		      (call->ret == -EAGAIN && rec->flags & FX_FD_SET(dir)),
+	      hint.drained, seq);
+	fx_park_unlock(park);
+	return verdict;
 }
 
 /*

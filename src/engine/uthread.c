@@ -390,6 +390,7 @@ const struct fx_engine_ops fx_engine_uthread = {
 	.interrupt = uthread_interrupt,
 	.cancel = uthread_cancel,
 	.closing = uthread_closing,
+	.patient = fx_poll_patient,
 	.moving = fx_poll_moving,
 	.fd = uthread_fd,
 	.due = uthread_due,

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Ending calls early: by request, by time-out, by descriptor. */
+/* Ending calls early: by request, by time-out, by descriptor, or by none. */
 #include "loop/seen.h"
 
+#include "arch/arch.h"
 #include "page/trace.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
 
 /* It was waiting for an entry. */
 static void never_made(struct flexsc_loop *loop, const struct flexsc_event *ev)
@@ -67,6 +70,22 @@ void fx_loop_time_out(struct flexsc_loop *loop, struct flexsc_event *ev)
 	ev->state_ |= FX_EVENT_TIMED_OUT;
 	if (cancel(loop, ev) == 0)
 		fx_count(loop->owner.counters, cancelled);
+}
+
+int flexsc_ignore_nonblock(int fd)
+{
+	struct flexsc_loop *loop = fx_loop_current;
+	const struct fx_engine_ops *ops;
+
+	if (!loop)
+		return -EINVAL;
+	if (loop->mode & FX_LOOP_BROKEN)
+		return -ENOMEM;
+	ops = loop->owner.engine->ops;
+	if (fx_arch_syscall(SYS_fcntl, fd, F_GETFD, 0, 0, 0, 0) < 0)
+		return -EBADF;
+	return ops->patient ? ops->patient(loop->owner.engine, fd) :
+			      -EOPNOTSUPP;
 }
 
 void flexsc_forget(int fd)

@@ -198,10 +198,93 @@ static void taken(void)
 		CHECK(took);
 }
 
+/* Does this engine do it? O_NONBLOCK says -EAGAIN before. */
+static bool ignores_nonblock(int fd)
+{
+	int ret = flexsc_ignore_nonblock(fd);
+
+	CHECK(ret == 0 || ret == -EOPNOTSUPP);
+	return ret == 0;
+}
+
+/* Several at once, and others who take what they might have got. */
+static void patient_accepts(void)
+{
+	struct op ops[4] = { 0 };
+	int listener;
+	uint16_t port;
+
+	listener = make_listener(&port);
+	set_nonblocking(listener);
+	CHECK_EQ(CALL(accept4, listener, NULL, NULL, 0), -EAGAIN);
+	if (!ignores_nonblock(listener))
+		return;
+	for (unsigned int i = 0; i < 4; i++)
+		POST(accept4, &ops[i], listener, NULL, NULL, SOCK_CLOEXEC);
+	run_ms(30); /* longer than a parked call goes unlooked at */
+	for (unsigned int i = 0; i < 4; i++)
+		CHECK_EQ(ops[i].nr_done, 0);
+	for (unsigned int i = 0; i < 8; i++) {
+		close(connect_to(port));
+		if (i % 2) /* or one of the four was faster */
+			close(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
+		run_ms(1);
+	}
+	for (unsigned int i = 0; i < 4; i++) {
+		if (!ops[i].nr_done)
+			close(connect_to(port));
+		CHECK(WAIT(&ops[i]) >= 0);
+	}
+	/* Not for the next file of this number. */
+	flexsc_forget(listener);
+	while (accept4(listener, NULL, NULL, SOCK_CLOEXEC) >= 0)
+		;
+	CHECK_EQ(CALL(accept4, listener, NULL, NULL, 0), -EAGAIN);
+}
+
+static void patient_streams(void)
+{
+	static uint8_t much[4 << 20], all[sizeof(much)];
+	struct op op = { 0 }, in = { 0 };
+	int sv[2], ends[2];
+	char buf[8];
+
+	make_tcp_pair(sv);
+	set_nonblocking(sv[0]);
+	CHECK_EQ(CALL(recv, sv[0], buf, sizeof(buf), 0), -EAGAIN);
+	if (!ignores_nonblock(sv[0]))
+		return;
+	POST(recv, &op, sv[0], buf, sizeof(buf), 0);
+	run_ms(30);
+	CHECK_EQ(op.nr_done, 0);
+	CHECK_EQ(write(sv[1], "four", 4), 4);
+	CHECK_EQ(WAIT(&op), 4);
+	CHECK_EQ(CALL(recv, sv[0], buf, sizeof(buf), MSG_DONTWAIT), -EAGAIN);
+	fill(much, 0, sizeof(much));
+	POST(write, &op, sv[0], much, sizeof(much));
+	POST(recv, &in, sv[1], all, sizeof(all), MSG_WAITALL);
+	CHECK_EQ(WAIT(&op), (int64_t)sizeof(much));
+	CHECK_EQ(WAIT(&in), (int64_t)sizeof(much));
+	CHECK(filled(all, 0, sizeof(all)));
+	CHECK_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	CHECK(ignores_nonblock(ends[0]));
+	POST(read, &op, ends[0], buf, sizeof(buf));
+	run_ms(30);
+	CHECK_EQ(op.nr_done, 0);
+	CHECK_EQ(write(ends[1], "x", 1), 1);
+	CHECK_EQ(WAIT(&op), 1);
+	CHECK_EQ(flexsc_ignore_nonblock(-1), -EBADF);
+}
+
 static const struct test tests[] = {
-	{ "either_way", either_way, 0 }, { "next_time", next_time, 0 },
-	{ "next_room", next_room, 0 },	 { "ended", ended, 0 },
-	{ "in_chain", in_chain, 0 },	 { "taken", taken, 0 },
+	{ "either_way", either_way, 0 },
+	{ "next_time", next_time, 0 },
+	{ "next_room", next_room, 0 },
+	{ "ended", ended, 0 },
+	{ "in_chain", in_chain, 0 },
+	{ "taken", taken, 0 },
+	{ "patient_accepts", patient_accepts, 0 },
+	{ "patient_streams", patient_streams, 0 },
 };
 
 int main(int argc, char **argv)
