@@ -344,7 +344,7 @@ bool ngx_flexsc_sending(const ngx_event_t *ev)
 
 /* Ending ------------------------------------------------------------------- */
 
-static void wait_over(struct flexsc_event *call)
+void ngx_flexsc_wait_over(struct flexsc_event *call)
 {
 	while (flexsc_pending(call) &&
 	       flexsc_loop_poll(ngx_flexsc_loop, PATIENCE_NS) >= 0)
@@ -360,7 +360,7 @@ void ngx_flexsc_cancel(struct ngx_flexsc_op *op)
 	/* It writes to memory, and takes bytes: only when it is over. */
 	flexsc_cancel(op->first);
 	flexsc_cancel(&op->call);
-	wait_over(&op->call);
+	ngx_flexsc_wait_over(&op->call);
 }
 
 /* The rest goes out by another number for the same connection. */
@@ -370,7 +370,7 @@ static void out_detach(struct out *out)
 
 	if (out->waits)
 		flexsc_cancel(&out->sent.call);
-	wait_over(&out->sent.call);
+	ngx_flexsc_wait_over(&out->sent.call);
 	all = !out->waits && out->sent.call.ret != -EAGAIN &&
 	      (out->sent.call.ret < 0 ||
 	       out->pos + (size_t)out->sent.call.ret == out->len);

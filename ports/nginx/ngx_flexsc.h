@@ -72,7 +72,7 @@ struct ngx_flexsc_op {
 
 struct ngx_flexsc_conf {
 	ngx_str_t engine;
-	ngx_int_t nr_accepts; /* at most, one after the other */
+	ngx_int_t nr_accepts; /* posted at once, or made for one notice */
 };
 
 extern ngx_module_t ngx_flexsc_module;
@@ -124,11 +124,15 @@ bool ngx_flexsc_receive(ngx_event_t *ev);
 /* Bytes are on their way: the event is delivered when they are out. */
 bool ngx_flexsc_sending(const ngx_event_t *ev);
 void ngx_flexsc_cancel(struct ngx_flexsc_op *op);
+/* Rounds of the loop until it is over; its handler has been called then. */
+void ngx_flexsc_wait_over(struct flexsc_event *call);
 /* The connection is about to be closed. */
 void ngx_flexsc_io_end(ngx_connection_t *c);
 
 /* accept.c */
 /* A listening socket's event is to be delivered: from now on by us. */
 ngx_int_t ngx_flexsc_listen(ngx_event_t *ev);
+/* No more of them. What was accepted by then is served. */
+void ngx_flexsc_unlisten(ngx_event_t *ev);
 
 #endif /* PORTS_NGINX_NGX_FLEXSC_H */

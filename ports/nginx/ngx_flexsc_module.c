@@ -75,7 +75,10 @@ static ngx_int_t del_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
 
 	if (!ngx_flexsc_loop)
 		return NGX_OK;
-	ngx_flexsc_unwatch(ev);
+	if (ev->accept)
+		ngx_flexsc_unlisten(ev);
+	else
+		ngx_flexsc_unwatch(ev);
 	if (flags & NGX_CLOSE_EVENT)
 		flexsc_forget(c->fd);
 	return NGX_OK;
