@@ -544,6 +544,62 @@ def few_descriptors(stage):
     return True
 
 
+def limit_memory(pid, more):
+    """So many bytes above what it has now; None: as many as it likes."""
+    now = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.prlimit(pid, resource.RLIMIT_AS, (
+        resource.RLIM_INFINITY if more is None else now + more, resource.RLIM_INFINITY))
+
+
+def half_asked(server, number):
+    """Connections with all but the last byte of a request; those put out are left out."""
+    conns = []
+    for _ in range(number):
+        try:
+            conns.append(connect(server))
+            conns[-1].sendall(get("/1024.bin")[:-1])
+        except OSError:
+            continue
+    return conns
+
+
+def answer_of(conn):
+    """What comes for the rest of its request; nothing if it was put out."""
+    try:
+        conn.sendall(b"\n")
+        return read_all(conn)
+    except OSError:
+        return b""
+
+
+def little_memory(stage):
+    """The worker gets no more memory: whom it cannot serve it turns away, and lives on."""
+    with start(stage) as server:
+        for name in ("1024.bin", "65537.bin"):
+            ask(server, get("/" + name))
+        process.wait_until(lambda: rest(server) < 0.1, 20, "rest")
+        workers, descriptors = server.workers(), open_count(server)
+        limit_memory(workers[0], 0)
+        conns = half_asked(server, 600)
+        process.wait_until(lambda: "Cannot allocate memory" in server.error_log(), 30,
+                           "the end of its memory")
+        answers = [answer_of(conn) for conn in conns[:300]]
+        served = sum(answer.endswith(FILES["1024.bin"]) for answer in answers)
+        refused = sum(not answer or status(answer) >= 500 for answer in answers)
+        expect(served and served + refused == len(answers),
+               f"of {len(answers)} {served} were served, {refused} turned away")
+        limit_memory(workers[0], None)
+        for conn in conns:
+            conn.close()
+        process.wait_until(lambda: open_count(server) == descriptors, 20, "the end of all")
+        for name in ("1024.bin", "65537.bin"):
+            expect(ask(server, get("/" + name)).endswith(FILES[name]), "not served afterwards")
+        expect(server.workers() == workers, "the worker has ended")
+        process.wait_until(lambda: rest(server) < 0.1, 20, "rest afterwards")
+        calm(server, "Cannot allocate memory")
+        return server.quit()
+
+
 def open_count(server):
     return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in server.workers())
 
@@ -600,7 +656,8 @@ def can_be_measured(stage):
 
 
 SMOKE = (crawl, filters, slow_and_gone, idle, tls, http2, upstreams, streams, limits, reloads,
-         quits_gracefully, upgrades, respawns, many_workers, few_descriptors, leaves_nothing,
+         quits_gracefully, upgrades, respawns, many_workers, few_descriptors, little_memory,
+         leaves_nothing,
          can_be_measured)
 MORE = (checked_by_valgrind,)
 
