@@ -345,12 +345,19 @@ def kept(running):
 MILLION = 1_000_000
 
 
+def alone(running):
+    """Until nobody is connected but who asks."""
+    client = running.client()
+    until(lambda: client.stats()["curr_connections"] == "1", "all are gone")
+    client.close()
+
+
 def growth(stage):
     """(descriptors, KB) that a million requests add."""
     with server(stage, "-t", "2", "-c", "1024") as running:
         kept(running)
         drive(stage, running.port, 200, 2)
-        until(lambda: running.client().stats()["curr_connections"] == "2", "all are gone")
+        alone(running)
         before, memory, nr = running.descriptors(), running.memory_kb(), 0
         while nr < MILLION:
             nr += drive(stage, running.port, 200, 3)
@@ -358,7 +365,7 @@ def growth(stage):
             client = running.client()
             expect(client.ask(b"mn\r\n") == b"MN\r\n", "no answer")
             client.close()
-        until(lambda: running.client().stats()["curr_connections"] == "2", "all are gone")
+        alone(running)
         until(lambda: running.descriptors() <= before, "the descriptors of before")
         return running.memory_kb() - memory
 
