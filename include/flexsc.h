@@ -274,8 +274,8 @@ void flexsc_forget(int fd);
  * A call posted on an O_NONBLOCK descriptor says -EAGAIN where it would have to
  * wait. For one that has to be O_NONBLOCK for somebody else: of this loop, until
  * the descriptor is closed or forgotten, such calls wait as on any other one.
- * MSG_DONTWAIT and RWF_NOWAIT are heeded, sendfile(2) and splice(2) may still do
- * a part, and connect(2) still says -EINPROGRESS.
+ * MSG_DONTWAIT and RWF_NOWAIT are heeded, splice(2) may still do a part, and
+ * connect(2) still says -EINPROGRESS.
  *
  * Return: 0, -EBADF, -ENOMEM, -EINVAL (no loop), -EOPNOTSUPP: this engine
  * cannot; a chain of flexsc_ready() and the call does the same.

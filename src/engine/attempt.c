@@ -560,6 +560,17 @@ static bool too_much(const struct flexsc_entry *call, struct fx_hint *hint)
 	return call->args[3] > hint->credit;
 }
 
+/* O_NONBLOCK keeps it from waiting: the kernel knows best what there is room for. */
+static bool knows_best(int fd, const struct fx_hint *hint)
+{
+	long flags;
+
+	if (hint->blocking)
+		return false;
+	flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
+	return flags >= 0 && (flags & O_NONBLOCK);
+}
+
 /*
  * sendfile has no non-blocking flag, so it never asks for more than the free
  * send space, which is looked up only when the known credit is used up.
@@ -583,23 +594,28 @@ static enum fx_try try_sendfile(struct flexsc_entry *call, struct fx_hint *hint)
 	for (;;) {
 		struct flexsc_entry now = fx_call_copy(call);
 		uint64_t left = total - (uint64_t)call->ret;
+		bool whole = false;
 		int64_t r;
 
-		if (left > hint->credit && hint->credit < SENDFILE_MIN_CREDIT) {
+		if (left > hint->credit && hint->credit < SENDFILE_MIN_CREDIT)
 			hint->credit = send_space(fd);
-			if (hint->credit < SENDFILE_MIN_CREDIT &&
-			    left > hint->credit)
+		if (left > hint->credit) {
+			whole = knows_best(fd, hint);
+			if (!whole && hint->credit < SENDFILE_MIN_CREDIT)
 				return FX_TRY_PARK;
 		}
-		now.args[3] = left < hint->credit ? left : hint->credit;
+		now.args[3] = whole || left < hint->credit ? left :
+							     hint->credit;
 		r = fx_call_quiet(&now);
 		if (r == -EAGAIN)
 			return FX_TRY_PARK;
 		if (r > 0)
-			hint->credit -= (uint32_t)r;
+			hint->credit -= (uint64_t)r < hint->credit ?
+						(uint32_t)r :
+						hint->credit;
 		call->ret = sum(call->ret, r);
 		if (r <= 0 || (uint64_t)call->ret >= total ||
-		    (uint64_t)r < now.args[3])
+		    ((uint64_t)r < now.args[3] && !(whole && hint->patient)))
 			return FX_TRY_DONE;
 	}
 }

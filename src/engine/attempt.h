@@ -47,6 +47,7 @@ struct fx_hint {
 	bool ready; /* readiness was just reported: no need to ask first */
 	bool more; /* not only data: the end, an error, urgent data */
 	bool patient; /* the call is to wait, even if it is O_NONBLOCK */
+	bool blocking; /* it was seen without O_NONBLOCK */
 	bool ours; /* created by a posted call for posted calls */
 	uint8_t drains; /* enum fx_drains */
 	bool drained; /* set by the attempt: nothing more before an edge */

@@ -102,6 +102,7 @@ try_in_full(struct fx_park *park, struct flexsc_entry *call,
 	hint.credit = rec->credit;
 	hint.drains = (rec->flags / FX_FD_DRAINS(1u)) & 3u;
 	hint.ours = rec->flags & FX_FD_OURS;
+	hint.blocking = rec->flags & FX_FD_BLOCKING;
 	hint.patient = rec->flags & FX_FD_PATIENT;
 	hint.ready = rec->flags & FX_FD_EDGE(dir);
 	hint.more = rec->flags & (FX_FD_HUP | FX_FD_URGENT);

@@ -276,6 +276,52 @@ static void patient_streams(void)
 	CHECK_EQ(flexsc_ignore_nonblock(-1), -EBADF);
 }
 
+/* As much as there is room for at once, and again when there is some. */
+static void parts_of_files(void)
+{
+	static uint8_t buf[1 << 16];
+	const int64_t size = 8 << 20;
+	int file = make_file("file", (size_t)size), sv[2];
+	int64_t sent = 0, seen = 0, n;
+	struct op op = { 0 };
+
+	make_tcp_pair(sv);
+	set_nonblocking(sv[0]);
+	while (seen < size) {
+		n = sent < size ? CALL(sendfile, sv[0], file, NULL,
+				       (size_t)(size - sent)) :
+				  0;
+		CHECK(n > 0 || n == -EAGAIN || sent == size);
+		if (n > 0) {
+			sent += n;
+			continue;
+		}
+		/* Full: the reader makes room, and that is told. */
+		CHECK(sent > seen);
+		if (sent < size)
+			POST(ready, &op, sv[0], POLLOUT | FLEXSC_READY_NEXT);
+		while (seen < sent) {
+			n = read(sv[1], buf, sizeof(buf));
+			CHECK(n > 0 && filled(buf, (uint64_t)seen, (size_t)n));
+			seen += n;
+		}
+		if (sent < size)
+			CHECK(WAIT(&op) & POLLOUT);
+	}
+	if (!ignores_nonblock(sv[0]))
+		return;
+	CHECK_EQ(lseek(file, 0, SEEK_SET), 0);
+	POST(sendfile, &op, sv[0], file, NULL, (size_t)size);
+	for (seen = 0; seen < size; seen += n) {
+		flexsc_loop_poll(loop, 0);
+		n = recv(sv[1], buf, sizeof(buf), MSG_DONTWAIT);
+		if (n < 0)
+			n = 0;
+		CHECK(filled(buf, (uint64_t)seen, (size_t)n));
+	}
+	CHECK_EQ(WAIT(&op), size);
+}
+
 static const struct test tests[] = {
 	{ "either_way", either_way, 0 },
 	{ "next_time", next_time, 0 },
@@ -285,6 +331,7 @@ static const struct test tests[] = {
 	{ "taken", taken, 0 },
 	{ "patient_accepts", patient_accepts, 0 },
 	{ "patient_streams", patient_streams, 0 },
+	{ "parts_of_files", parts_of_files, 0 },
 };
 
 int main(int argc, char **argv)
