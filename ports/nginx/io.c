@@ -13,7 +13,8 @@
  *   as it would in the socket's buffer. Only if the connection is kept: nothing
  *   but more requests can be next, no shutdown(2) behind our back.
  *
- * At most one of each is in flight for a connection. del_conn() ends them, and
+ * Other answers of static.c are sendfile.c's. At most one of each is in flight for
+ * a connection. del_conn() ends them, and
  * waits until they are over: the number of the descriptor is free afterwards.
  */
 #include "ports/nginx/ngx_flexsc.h"
@@ -26,39 +27,33 @@
 #define PATIENCE_NS 1000000
 
 /* Bytes on their way in, or here and not read yet. */
-struct in {
+struct ngx_flexsc_in {
 	struct ngx_flexsc_op got; /* first: the end of the chain */
 	struct flexsc_event ready;
-	struct in *next; /* free */
+	struct ngx_flexsc_in *next; /* free */
 	size_t pos, len;
 	u_char bytes[RECEIVE_SIZE];
 };
 
 /* Bytes on their way out. */
-struct out {
+struct ngx_flexsc_out {
 	struct ngx_flexsc_op sent; /* first */
-	struct out *next; /* free */
+	struct ngx_flexsc_out *next; /* free */
 	int fd; /* the connection's; its own if that was closed; -1: none */
 	bool waits; /* for room; else it is sent */
 	size_t pos, len;
 	u_char bytes[SEND_SIZE];
 };
 
-struct io {
-	struct in *in;
-	struct out *out;
-	bool keeps; /* the answer in the making may be copied */
-};
-
-static struct io *ios; /* one for each connection of a cycle */
+static struct ngx_flexsc_io *ios; /* one for each connection of a cycle */
 static ngx_connection_t *first_connection;
 static ngx_uint_t nr_connections;
-static struct in *free_ins;
-static struct out *free_outs;
+static struct ngx_flexsc_in *free_ins;
+static struct ngx_flexsc_out *free_outs;
 
 bool ngx_flexsc_at_once = true;
 
-static struct io *io_of(const ngx_connection_t *c)
+struct ngx_flexsc_io *ngx_flexsc_io(const ngx_connection_t *c)
 {
 	size_t n = (size_t)(c - first_connection);
 
@@ -75,13 +70,13 @@ static struct io *io_of(const ngx_connection_t *c)
 
 /* Receiving ---------------------------------------------------------------- */
 
-static void in_free(struct in *in)
+static void in_free(struct ngx_flexsc_in *in)
 {
 	in->next = free_ins;
 	free_ins = in;
 }
 
-static void in_post(struct in *in, int fd)
+static void in_post(struct ngx_flexsc_in *in, int fd)
 {
 	flexsc_chain_begin();
 	flexsc_ready(&in->ready, fd, POLLIN | POLLRDHUP | FLEXSC_READY_NEXT);
@@ -95,7 +90,7 @@ static void in_post(struct in *in, int fd)
 
 static void received(struct ngx_flexsc_op *op)
 {
-	struct in *in = (struct in *)op;
+	struct ngx_flexsc_in *in = (struct ngx_flexsc_in *)op;
 	ngx_event_t *ev = op->owner;
 	ngx_connection_t *c;
 
@@ -111,7 +106,7 @@ static void received(struct ngx_flexsc_op *op)
 	if (op->call.ret > 0) {
 		in->pos = 0;
 		in->len = (size_t)op->call.ret;
-		io_of(c)->in = in;
+		ngx_flexsc_io(c)->in = in;
 	} else { /* the end, or an error: found again by a plain call */
 		in_free(in);
 	}
@@ -134,12 +129,12 @@ static bool only_receives(const ngx_connection_t *c)
 bool ngx_flexsc_receive(ngx_event_t *ev)
 {
 	ngx_connection_t *c = ev->data;
-	struct io *io;
-	struct in *in = free_ins;
+	struct ngx_flexsc_io *io;
+	struct ngx_flexsc_in *in = free_ins;
 
 	if (ev->write || ev->accept || ev->channel || !only_receives(c))
 		return false;
-	io = io_of(c);
+	io = ngx_flexsc_io(c);
 	if (!io || io->in)
 		return false;
 	if (in)
@@ -162,8 +157,8 @@ bool ngx_flexsc_receive(ngx_event_t *ev)
 
 ssize_t ngx_flexsc_recv(ngx_connection_t *c, u_char *buf, size_t size)
 {
-	struct io *io = io_of(c);
-	struct in *in = io ? io->in : NULL;
+	struct ngx_flexsc_io *io = ngx_flexsc_io(c);
+	struct ngx_flexsc_in *in = io ? io->in : NULL;
 	size_t n;
 
 	if (!in)
@@ -183,7 +178,7 @@ ssize_t ngx_flexsc_recv(ngx_connection_t *c, u_char *buf, size_t size)
 ssize_t ngx_flexsc_recv_chain(ngx_connection_t *c, ngx_chain_t *chain,
 			      off_t limit)
 {
-	struct io *io = io_of(c);
+	struct ngx_flexsc_io *io = ngx_flexsc_io(c);
 	size_t size;
 
 	if (!io || !io->in)
@@ -200,13 +195,13 @@ ssize_t ngx_flexsc_recv_chain(ngx_connection_t *c, ngx_chain_t *chain,
 
 /* Sending ------------------------------------------------------------------ */
 
-static void out_free(struct out *out)
+static void out_free(struct ngx_flexsc_out *out)
 {
 	out->next = free_outs;
 	free_outs = out;
 }
 
-static int out_post(struct out *out)
+static int out_post(struct ngx_flexsc_out *out)
 {
 	out->waits = false;
 	return flexsc_send(&out->sent.call, out->fd, out->bytes + out->pos,
@@ -214,7 +209,7 @@ static int out_post(struct out *out)
 }
 
 /* Go on with what is left. Return: false if it is over, or cannot be sent. */
-static bool out_go_on(struct out *out)
+static bool out_go_on(struct ngx_flexsc_out *out)
 {
 	int64_t ret = out->sent.call.ret;
 
@@ -235,7 +230,7 @@ static bool out_go_on(struct out *out)
 
 static void sent(struct ngx_flexsc_op *op)
 {
-	struct out *out = (struct out *)op;
+	struct ngx_flexsc_out *out = (struct ngx_flexsc_out *)op;
 	ngx_connection_t *c = op->owner;
 
 	if (out_go_on(out))
@@ -250,14 +245,14 @@ static void sent(struct ngx_flexsc_op *op)
 	out_free(out);
 	if (!c)
 		return;
-	io_of(c)->out = NULL;
+	ngx_flexsc_io(c)->out = NULL;
 	if (c->write->active && c->write->index == NGX_INVALID_INDEX)
 		ngx_flexsc_deliver(c->write);
 }
 
 void ngx_flexsc_keeps(ngx_connection_t *c, bool keeps)
 {
-	struct io *io = io_of(c);
+	struct ngx_flexsc_io *io = ngx_flexsc_io(c);
 
 	if (io)
 		io->keeps = keeps && !ngx_flexsc_at_once;
@@ -282,9 +277,9 @@ static size_t copy_chain(ngx_chain_t *chain, u_char *to)
 	return size;
 }
 
-static struct out *out_new(ngx_connection_t *c, ngx_chain_t *chain)
+static struct ngx_flexsc_out *out_new(ngx_connection_t *c, ngx_chain_t *chain)
 {
-	struct out *out = free_outs;
+	struct ngx_flexsc_out *out = free_outs;
 
 	if (out)
 		free_outs = out->next;
@@ -309,14 +304,18 @@ static struct out *out_new(ngx_connection_t *c, ngx_chain_t *chain)
 ngx_chain_t *ngx_flexsc_send_chain(ngx_connection_t *c, ngx_chain_t *chain,
 				   off_t limit)
 {
-	struct io *io = io_of(c);
+	struct ngx_flexsc_io *io = ngx_flexsc_io(c);
 
-	if (!io || (!io->out && !io->keeps) || !c->write->ready)
+	if (!io || !c->write->ready)
 		return ngx_os_io.send_chain(c, chain, limit);
 	if (io->out) { /* first come, first sent */
 		c->write->ready = 0;
 		return chain;
 	}
+	if (ngx_flexsc_send_file(io, c, &chain, limit))
+		return chain;
+	if (!io->keeps)
+		return ngx_os_io.send_chain(c, chain, limit);
 	/* sendfile_max_chunk; a limit of rate is less. */
 	io->out = limit && limit < SEND_SIZE ? NULL : out_new(c, chain);
 	if (!io->out)
@@ -327,9 +326,9 @@ ngx_chain_t *ngx_flexsc_send_chain(ngx_connection_t *c, ngx_chain_t *chain,
 
 ssize_t ngx_flexsc_send(ngx_connection_t *c, u_char *buf, size_t size)
 {
-	struct io *io = io_of(c);
+	struct ngx_flexsc_io *io = ngx_flexsc_io(c);
 
-	if (!io || !io->out)
+	if (!io || !(io->out || io->part))
 		return ngx_os_io.send(c, buf, size);
 	c->write->ready = 0;
 	return NGX_AGAIN;
@@ -337,9 +336,10 @@ ssize_t ngx_flexsc_send(ngx_connection_t *c, u_char *buf, size_t size)
 
 bool ngx_flexsc_sending(const ngx_event_t *ev)
 {
-	struct io *io = ev->write ? io_of(ev->data) : NULL;
+	const struct ngx_flexsc_io *io = ev->write ? ngx_flexsc_io(ev->data) :
+						     NULL;
 
-	return io && io->out;
+	return io && (io->out || ngx_flexsc_send_file_flies(io));
 }
 
 /* Ending ------------------------------------------------------------------- */
@@ -364,7 +364,7 @@ void ngx_flexsc_cancel(struct ngx_flexsc_op *op)
 }
 
 /* The rest goes out by another number for the same connection. */
-static void out_detach(struct out *out)
+static void out_detach(struct ngx_flexsc_out *out)
 {
 	bool all;
 
@@ -381,7 +381,7 @@ static void out_detach(struct out *out)
 
 void ngx_flexsc_io_end(ngx_connection_t *c)
 {
-	struct io *io = io_of(c);
+	struct ngx_flexsc_io *io = ngx_flexsc_io(c);
 
 	if (!io)
 		return;
@@ -389,5 +389,6 @@ void ngx_flexsc_io_end(ngx_connection_t *c)
 		in_free(io->in);
 	if (io->out)
 		out_detach(io->out);
-	*io = (struct io){ NULL, NULL, false };
+	ngx_flexsc_send_file_end(io);
+	*io = (struct ngx_flexsc_io){ 0 };
 }

@@ -41,7 +41,8 @@
  * - A file that is opened for a request (static) is the request's: its events,
  *   stat buffer and path are in the request's pool, which cannot go away
  *   meanwhile (main->blocked). The descriptor is closed by a posted call when
- *   the pool goes, or when its bytes were read.
+ *   the pool goes, or when its bytes were read. While it is being sent by a
+ *   posted call, the pool's end waits for that (sendfile).
  *
  * Where readiness is enough. Whatever does not go through nginx's c->recv and
  * c->send: OpenSSL, which reads the socket itself; looks at a connection by
@@ -108,7 +109,19 @@ void ngx_flexsc_unwatch(ngx_event_t *ev);
 /* The descriptor of this event is ready. */
 void ngx_flexsc_deliver(ngx_event_t *ev);
 
+/* Of a connection: what is in flight, or here, beside waits for readiness. */
+struct ngx_flexsc_io {
+	struct ngx_flexsc_in *in;
+	struct ngx_flexsc_out *out;
+	struct ngx_flexsc_part *part;
+	int file; /* has_file: the one that is the answer */
+	bool has_file;
+	bool keeps; /* the answer in the making may be copied */
+};
+
 /* io.c */
+/* NULL: it has none. */
+struct ngx_flexsc_io *ngx_flexsc_io(const ngx_connection_t *c);
 /* The last chain was over when it had been posted: calls are made here. */
 extern bool ngx_flexsc_at_once;
 ssize_t ngx_flexsc_recv(ngx_connection_t *c, u_char *buf, size_t size);
@@ -128,6 +141,19 @@ void ngx_flexsc_cancel(struct ngx_flexsc_op *op);
 void ngx_flexsc_wait_over(struct flexsc_event *call);
 /* The connection is about to be closed. */
 void ngx_flexsc_io_end(ngx_connection_t *c);
+
+/* sendfile.c */
+/*
+ * What can be sent of this, if part of it is the connection's file. Return: true
+ * if it was, or is under way: @chain is what is left; false: the caller sends it.
+ */
+bool ngx_flexsc_send_file(struct ngx_flexsc_io *io, ngx_connection_t *c,
+			  ngx_chain_t **chain, off_t limit);
+/* What is sent from here on is an answer of this file. */
+void ngx_flexsc_sends(ngx_connection_t *c, int fd);
+bool ngx_flexsc_send_file_flies(const struct ngx_flexsc_io *io);
+/* The file, or the connection, is about to be closed. */
+void ngx_flexsc_send_file_end(struct ngx_flexsc_io *io);
 
 /* accept.c */
 /* A listening socket's event is to be delivered: from now on by us. */

@@ -66,7 +66,8 @@ static ngx_int_t add_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)
 	}
 	if (ngx_flexsc_receive(ev))
 		return NGX_OK;
-	return ngx_flexsc_watch(ev, true);
+	/* What is over and was not taken is no reason to wait for more room. */
+	return ngx_flexsc_watch(ev, !ev->write || !ev->ready);
 }
 
 static ngx_int_t del_event(ngx_event_t *ev, ngx_int_t event, ngx_uint_t flags)

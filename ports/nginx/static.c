@@ -64,8 +64,13 @@ static void file_end(void *data)
 {
 	struct file *f = data;
 
-	if (f->fd >= 0)
+	if (f->fd >= 0) {
+		struct ngx_flexsc_io *io = ngx_flexsc_io(f->r->connection);
+
+		if (io)
+			ngx_flexsc_send_file_end(io);
 		flexsc_close(NULL, f->fd);
+	}
 	f->buffer->next = free_buffers;
 	free_buffers = f->buffer;
 }
@@ -158,6 +163,7 @@ static ngx_int_t file_answer(struct file *f)
 		b->file->log = r->connection->log;
 		b->file_last = f->st.st_size;
 		b->in_file = 1;
+		ngx_flexsc_sends(r->connection, f->fd);
 	}
 	rc = ngx_http_send_header(r);
 	if (rc == NGX_ERROR || rc > NGX_OK || r->header_only)
