@@ -551,15 +551,6 @@ static uint32_t send_space(int fd)
 
 bool fx_sendfile_whole;
 
-/* Begun here, it would have to go on here. */
-static bool too_much(const struct flexsc_entry *call, struct fx_hint *hint)
-{
-	if (!fx_sendfile_whole || call->args[3] <= hint->credit)
-		return false;
-	hint->credit = send_space((int)call->args[0]);
-	return call->args[3] > hint->credit;
-}
-
 /* O_NONBLOCK keeps it from waiting: the kernel knows best what there is room for. */
 static bool knows_best(int fd, const struct fx_hint *hint)
 {
@@ -569,6 +560,16 @@ static bool knows_best(int fd, const struct fx_hint *hint)
 		return false;
 	flags = sys(SYS_fcntl, fd, F_GETFL, 0, 0, 0, 0);
 	return flags >= 0 && (flags & O_NONBLOCK);
+}
+
+/* Begun here, it would have to go on here. */
+static bool too_much(const struct flexsc_entry *call, struct fx_hint *hint)
+{
+	if (!fx_sendfile_whole || call->args[3] <= hint->credit)
+		return false;
+	hint->credit = send_space((int)call->args[0]);
+	return call->args[3] > hint->credit &&
+	       !knows_best((int)call->args[0], hint);
 }
 
 /*

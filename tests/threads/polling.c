@@ -18,6 +18,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/select.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -316,6 +317,39 @@ static void edges(uint32_t how)
 	close(f.set);
 }
 
+/* Writable and O_NONBLOCK, a socket takes a part of a file, however full. */
+static void *part_of_file(void *arg)
+{
+	int file = memfd_create("file", 0), size = 4 << 20, sent = 0;
+	static char buf[100000];
+	int fds[2], empty = 0;
+
+	tcp_pair(fds);
+	ftruncate(file, size);
+	fcntl(fds[0], F_SETFL, O_RDWR | O_NONBLOCK);
+	while (sent < size) {
+		struct pollfd ends[2] = { { .fd = fds[0], .events = POLLOUT },
+					  { .fd = fds[1], .events = POLLIN } };
+		ssize_t r;
+
+		poll(ends, 2, -1);
+		if (!ends[0].revents) {
+			read(fds[1], buf, sizeof(buf));
+			continue;
+		}
+		r = sendfile(fds[0], file, NULL, (size_t)(size - sent));
+		if (r > 0)
+			sent += (int)r;
+		else if (++empty > 100)
+			break;
+	}
+	printf("sendfile %d, %d times nothing\n", sent, empty);
+	close(file);
+	close(fds[0]);
+	close(fds[1]);
+	return NULL;
+}
+
 static void handler(int signal)
 {
 	(void)signal;
@@ -376,6 +410,7 @@ int main(void)
 	run(bad_memory);
 	run(refuses);
 	run(several);
+	run(part_of_file);
 	ping_pong(pair);
 	ping_pong(tcp_pair);
 	edges(0);
