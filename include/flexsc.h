@@ -85,7 +85,8 @@ struct flexsc_event {
  *               or "sync"; NULL: the environment variable FLEXSC_ENGINE, else
  *               "auto"
  * @max_entries: limit of calls outstanding at once (default and most: 131072)
- * @max_threads: limit of syscall threads (default: 16)
+ * @max_threads: limit of syscall threads (default: 16); those of a core that
+ *               polls, one or two, are beside them
  * @spin_ns:     how long to poll before sleeping, where a wake-up would cost
  *               more (default: measured; 1: never spin)
  */

@@ -381,9 +381,9 @@ static void storm(void)
 	for (int i = 0; i < STORM; i++)
 		make_pair(s.sv[i]);
 	thread = thread_start(storm_writer, &s);
-	while (s.nr_cancels < STORM_CANCELS && now_ns() < until)
+	while (s.nr_cancels < STORM_CANCELS &&
+	       (s.nr_cancels < 100 || now_ns() < until))
 		storm_step(&s, &seed);
-	CHECK_IN(s.nr_cancels, 100, STORM_CANCELS);
 	s.over = true;
 	thread_join(thread);
 	for (int i = 0; i < STORM; i++) {
@@ -415,7 +415,7 @@ static void storm_threads(void)
 	unsigned int seed = 3, nr_cancels = 0;
 	uint64_t until = now_ns() + 3000 * MS;
 
-	while (nr_cancels < 3000 && now_ns() < until) {
+	while (nr_cancels < 3000 && (nr_cancels < 100 || now_ns() < until)) {
 		int i = rand_r(&seed) % NR, ret;
 
 		if (!ops[i].posted) {
@@ -436,7 +436,6 @@ static void storm_threads(void)
 		if (ops[i].posted)
 			WAIT(&ops[i]);
 	}
-	CHECK(nr_cancels > 100);
 }
 
 struct connector {
