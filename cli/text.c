@@ -67,6 +67,16 @@ void text_quote(struct text *text, const void *bytes, size_t size)
 	text_add(text, "\"");
 }
 
+void text_quote_hex(struct text *text, const void *bytes, size_t size)
+{
+	const unsigned char *c = bytes;
+
+	text_add(text, "\"");
+	for (size_t i = 0; i < size; i++)
+		text_add(text, "\\x%02x", c[i]);
+	text_add(text, "\"");
+}
+
 void text_clear(struct text *text)
 {
 	text->length = 0;

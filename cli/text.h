@@ -16,6 +16,8 @@ void text_add(struct text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* In quotes; what is not printable in ASCII as C has it. */
 void text_quote(struct text *text, const void *bytes, size_t size);
+/* All of them by number. */
+void text_quote_hex(struct text *text, const void *bytes, size_t size);
 void text_clear(struct text *text);
 void text_free(struct text *text);
 

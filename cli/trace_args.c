@@ -43,15 +43,15 @@ static const void *part(const struct trace_arg *a, size_t size)
 		memcpy(&(what), there_, sizeof(what));          \
 	} while (0)
 
-static void print_path(struct text *text, const struct trace_arg *a)
+void trace_print_text(struct text *text, const struct trace_arg *a, uint64_t at,
+		      size_t most)
 {
-	uint64_t at = value_of(a);
 	char path[FLEXSC_TRACE_MAX_BYTES + 1];
 	size_t length = 0, size;
 	const char *more;
 
-	while (length < FLEXSC_TRACE_MAX_BYTES) {
-		size = FLEXSC_TRACE_MAX_BYTES - length;
+	while (length < most) {
+		size = most - length;
 		more = trace_some(a->record, a->i, at + length, &size);
 		if (!more)
 			break;
@@ -70,42 +70,13 @@ static void print_path(struct text *text, const struct trace_arg *a)
 		text_add(text, "...");
 }
 
-static const char *file_type(mode_t mode)
-{
-	switch (mode & S_IFMT) {
-	case S_IFREG:
-		return "S_IFREG";
-	case S_IFDIR:
-		return "S_IFDIR";
-	case S_IFLNK:
-		return "S_IFLNK";
-	case S_IFCHR:
-		return "S_IFCHR";
-	case S_IFBLK:
-		return "S_IFBLK";
-	case S_IFIFO:
-		return "S_IFIFO";
-	case S_IFSOCK:
-		return "S_IFSOCK";
-	default:
-		return "S_IF???";
-	}
-}
-
 static void print_stat(struct text *text, const struct trace_arg *a)
 {
 	struct stat st;
 
 	PART_OR_POINTER(st, text, a);
-	text_add(text, "{st_mode=%s", file_type(st.st_mode));
-	if (st.st_mode & S_ISUID)
-		text_add(text, "|S_ISUID");
-	if (st.st_mode & S_ISGID)
-		text_add(text, "|S_ISGID");
-	if (st.st_mode & S_ISVTX)
-		text_add(text, "|S_ISVTX");
-	text_add(text, "|");
-	trace_print_mode(text, st.st_mode & 0777);
+	text_add(text, "{st_mode=");
+	trace_print_file_mode(text, st.st_mode);
 	if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
 		text_add(text, ", st_rdev=makedev(%#x, %#x), ...}",
 			 major(st.st_rdev), minor(st.st_rdev));
@@ -231,19 +202,9 @@ static void print_epoll(struct text *text, const struct trace_arg *a)
 static void print_signals(struct text *text, const struct trace_arg *a)
 {
 	uint64_t set;
-	const char *between = "";
-	char name[16];
 
 	PART_OR_POINTER(set, text, a);
-	text_add(text, "[");
-	for (int i = 1; i <= 64; i++)
-		if (set >> (i - 1) & 1) {
-			text_add(text, "%s%s", between,
-				 trace_signal_name(i, name) +
-					 (strncmp(name, "SIG", 3) ? 0 : 3));
-			between = " ";
-		}
-	text_add(text, "]");
+	trace_print_mask(text, set);
 }
 
 /* What wait(2) says of a child. */
@@ -373,7 +334,7 @@ static void print_pointed(struct text *text, const struct trace_arg *a)
 	switch (a->kind) {
 	case 's':
 	case 'S':
-		print_path(text, a);
+		trace_print_text(text, a, value_of(a), FLEXSC_TRACE_MAX_BYTES);
 		break;
 	case 'X':
 		print_stat(text, a);
@@ -415,9 +376,10 @@ static void print_pointed(struct text *text, const struct trace_arg *a)
 	}
 }
 
-void trace_print_arg(struct text *text, const struct trace_arg *a)
+/* Return: false: it is no mere number. */
+static bool print_number(struct text *text, const struct trace_arg *a,
+			 uint64_t value)
 {
-	uint64_t value = value_of(a);
 	char name[16];
 
 	switch (a->kind) {
@@ -429,36 +391,62 @@ void trace_print_arg(struct text *text, const struct trace_arg *a)
 			text_add(text, "%d", (int)value);
 		else
 			text_add(text, "%ld", (long)value);
-		break;
+		return true;
 	case 'A':
 		text_add(text, (int)value == AT_FDCWD ? "AT_FDCWD" : "%d",
 			 (int)value);
-		break;
+		return true;
 	case 'u':
 		text_add(text, "%lu", value);
-		break;
+		return true;
 	case 'x':
 		text_add(text, value ? "%#lx" : "0", value);
-		break;
+		return true;
 	case '~':
 		text_add(text, "%d", (int)value);
-		break;
-	case 'o':
+		return true;
 	case '0':
+		if (a->record->nr == SYS_mknod || a->record->nr == SYS_mknodat)
+			trace_print_file_mode(text, (unsigned int)value);
+		else
+			trace_print_mode(text, (unsigned int)value);
+		return true;
+	case 'o':
 		trace_print_mode(text, (unsigned int)value);
-		break;
+		return true;
 	case 'g':
 		text_add(text, "%s",
 			 value ? trace_signal_name((int)value, name) : "0");
-		break;
+		return true;
+	case 'p':
+		print_pointer(text, value);
+		return true;
+	default:
+		return false;
+	}
+}
+
+void trace_print_arg(struct text *text, const struct trace_arg *a)
+{
+	uint64_t value = value_of(a);
+
+	if (print_number(text, a, value) || trace_print_list(text, a))
+		return;
+	if ((unsigned char)a->kind >= 0x80) {
+		trace_print_struct(text, a);
+		return;
+	}
+	switch (a->kind) {
 	case 'C':
 		print_of_fcntl(text, a);
 		break;
 	case 'J':
 		print_of_ioctl(text, a);
 		break;
-	case 'p':
-		print_pointer(text, value);
+	case '|':
+	case '-':
+	case '_':
+		trace_print_by_call(text, a);
 		break;
 	default:
 		if (!trace_print_flags(text, a->kind, value, a->record->nr,

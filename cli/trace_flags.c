@@ -238,6 +238,46 @@ void trace_print_mode(struct text *text, unsigned int mode)
 	text_add(text, mode ? "%#03o" : "%03o", mode);
 }
 
+/* With what kind of file it is; nothing of that: a file. */
+void trace_print_file_mode(struct text *text, unsigned int mode)
+{
+	static const struct named types[] = {
+		NAMED(S_IFREG), NAMED(S_IFDIR), NAMED(S_IFLNK),	 NAMED(S_IFCHR),
+		NAMED(S_IFBLK), NAMED(S_IFIFO), NAMED(S_IFSOCK),
+	};
+	static const struct named bits[] = { NAMED(S_ISUID), NAMED(S_ISGID),
+					     NAMED(S_ISVTX) };
+
+	if (mode & S_IFMT) {
+		text_one(text, mode & S_IFMT, types, NR_NAMED(types),
+			 "S_IF???");
+		text_add(text, "|");
+	}
+	if (mode & 07000) {
+		text_flags(text, mode & 07000, bits, NR_NAMED(bits), NULL);
+		text_add(text, "|");
+	}
+	trace_print_mode(text, mode & 0777);
+}
+
+/* [USR1 CHLD]; most of them: ~[KILL] */
+void trace_print_mask(struct text *text, uint64_t signals)
+{
+	bool most = __builtin_popcountll(signals) > 42;
+	const char *between = "";
+	char name[16];
+
+	text_add(text, most ? "~[" : "[");
+	for (int i = 1; i <= 64; i++)
+		if ((signals >> (i - 1) & 1) != most) {
+			trace_signal_name(i, name);
+			text_add(text, "%s%s", between,
+				 strncmp(name, "SIG", 3) ? name : name + 3);
+			between = " ";
+		}
+	text_add(text, "]");
+}
+
 void trace_print_poll_events(struct text *text, unsigned int events)
 {
 	text_flags(text, events, poll_events, NR_NAMED(poll_events), NULL);

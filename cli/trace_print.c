@@ -8,8 +8,11 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <flexsc.h>
@@ -69,9 +72,39 @@ static const char *kinds_of(const struct flexsc_trace_record *r)
 }
 
 /* Is it the call that makes it what it is? */
-static bool comes_back(char kind)
+static bool comes_back(const struct flexsc_trace_record *r, char kind)
 {
-	return strchr("bvmKlNXr&!Y*UFJ", kind) != NULL;
+	if ((unsigned char)kind >= 0x80)
+		return kind & 1;
+	if (kind == '_')
+		return r->args[0] == PR_GET_NAME;
+	return strchr("bvmKlNXr&!Y*UFJ35", kind) != NULL;
+}
+
+/* What the call takes no notice of, with what it is given else. */
+static bool is_idle(const struct flexsc_trace_record *r, unsigned int i)
+{
+	switch (r->nr) {
+	case SYS_prctl:
+		return i >= trace_prctl_arguments(r->args[0]);
+	case SYS_mremap:
+		return i == 4 && !(r->args[3] & (MREMAP_FIXED | 4));
+	case SYS_mknod:
+	case SYS_mknodat:
+		return i == (r->nr == SYS_mknod ? 2 : 3) &&
+		       !S_ISCHR(r->args[i - 1]) && !S_ISBLK(r->args[i - 1]);
+	case SYS_membarrier:
+		return i == 2 && !r->args[1];
+	case SYS_mq_open:
+		return i == 3 && !(r->args[1] & O_CREAT);
+	case SYS_preadv:
+	case SYS_pwritev:
+	case SYS_preadv2:
+	case SYS_pwritev2:
+		return i == 4; /* the position is one number here */
+	default:
+		return false;
+	}
 }
 
 /* The mode is there only if something is created. */
@@ -86,7 +119,7 @@ static bool is_shown(const struct flexsc_trace_record *r, const char *kinds,
 		       r->args[i - 1] != F_GETOWN &&
 		       r->args[i - 1] != F_GETPIPE_SZ &&
 		       r->args[i - 1] != F_GET_SEALS;
-	return true;
+	return !is_idle(r, i);
 }
 
 /* Protocols have names of families whose addresses are of the Internet. */
@@ -146,7 +179,8 @@ unsigned int trace_print_begin(struct text *text, const struct trace_call *call)
 	text_add(text, "(");
 	for (i = 0; i < 6 && kinds[i]; i++) {
 		/* What select changes is what it was asked for, too. */
-		if (comes_back(kinds[i]) && kinds[i] != 'F' && kinds[i] != 'U')
+		if (comes_back(r, kinds[i]) && kinds[i] != 'F' &&
+		    kinds[i] != 'U')
 			break;
 		print_arg(text, call, r, i);
 	}
@@ -164,8 +198,8 @@ void trace_print_rest(struct text *text, const struct trace_call *call,
 
 	for (unsigned int i = from; i < 6 && kinds[i]; i++) {
 		const struct flexsc_trace_record *r =
-			comes_back(kinds[i]) || !call->begin ? end :
-							       call->begin;
+			comes_back(end, kinds[i]) || !call->begin ? end :
+								    call->begin;
 
 		text_clear(&one);
 		print_arg(&one, call, r, i);
@@ -295,6 +329,7 @@ void trace_print_result(struct text *text, const struct trace_call *call)
 		break;
 	}
 	text_add(text, "%ld", end->ret);
+	trace_print_meaning(text, end);
 	if (!times_out(end->nr))
 		return;
 	if (end->ret == 0)

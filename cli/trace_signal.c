@@ -142,6 +142,23 @@ static void print_rest(struct text *text, const siginfo_t *info)
 	}
 }
 
+void trace_print_siginfo(struct text *text, const siginfo_t *info)
+{
+	char name[16];
+
+	if (!info->si_signo) {
+		text_add(text, "{}");
+		return;
+	}
+	text_add(text, "{si_signo=%s, si_code=",
+		 trace_signal_name(info->si_signo, name));
+	print_code(text, info);
+	if (info->si_errno)
+		text_add(text, ", si_errno=%d", info->si_errno);
+	print_rest(text, info);
+	text_add(text, "}");
+}
+
 void trace_print_signal(struct text *text,
 			const struct flexsc_trace_record *record)
 {
@@ -149,11 +166,7 @@ void trace_print_signal(struct text *text,
 	char name[16];
 
 	memcpy(&info, record->args, sizeof(record->args));
-	trace_signal_name(info.si_signo, name);
-	text_add(text, "--- %s {si_signo=%s, si_code=", name, name);
-	print_code(text, &info);
-	if (info.si_errno)
-		text_add(text, ", si_errno=%d", info.si_errno);
-	print_rest(text, &info);
-	text_add(text, "} ---");
+	text_add(text, "--- %s ", trace_signal_name(info.si_signo, name));
+	trace_print_siginfo(text, &info);
+	text_add(text, " ---");
 }

@@ -37,7 +37,10 @@ void trace_print_bytes(struct text *text, const struct trace_arg *a,
 		print_pointer(text, address);
 		return;
 	}
-	text_quote(text, there, there ? had : 0);
+	if (a->record->nr == SYS_getrandom)
+		text_quote_hex(text, there, there ? had : 0);
+	else
+		text_quote(text, there, there ? had : 0);
 	if (!there || had < size)
 		text_add(text, "...");
 }
@@ -235,8 +238,10 @@ void trace_print_socket(struct text *text, const struct trace_arg *a)
 	case 'b':
 		if (r->ret < 0)
 			print_pointer(text, at);
-		else
-			trace_print_bytes(text, a, at, (uint64_t)r->ret);
+		else /* with what ends it */
+			trace_print_bytes(text, a, at,
+					  (uint64_t)r->ret -
+						  (r->nr == SYS_getcwd));
 		break;
 	case 'V':
 		trace_print_vector(text, a, at, next, UINT64_MAX);

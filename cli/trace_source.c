@@ -61,7 +61,8 @@ struct trace_sources {
 	struct process *process;
 	unsigned int nr_sources, nr_processes;
 	uint32_t asked_ms; /* 0: never */
-	uint64_t lost_before, lapses_before; /* of sources that have been freed */
+	uint64_t lost_before,
+		lapses_before; /* of sources that have been freed */
 	struct flexsc_trace_file *file;
 	pid_t started; /* with the file; 0: none */
 	int fd;

@@ -323,35 +323,70 @@ def out_wrappers(table):
     return lines
 
 
-ARGUMENTS = set("dAiuxp~gLOo0RwPfa@+DTGEeHcIqQh#$%CJsSBVMknyt2zjFU*bvmKlNXr&!Y")
+ARGUMENTS = set("dAiuxp~gLOo0RwPfa@+DTGEeHcIqQh#$%CJsSBVMknyt2zjFU*bvmKlNXr&!Y134567|-_")
+STRUCT = 0x80  # of the letters of structures: twice their number, 1 more: after the call
 
 
-def read_arguments(path, table):
-    """arguments.tbl, by name; every line must fit its call."""
-    calls = {call.name: call for call in table.calls.values()}
-    letters = {}
-    with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip() or line.startswith("#"):
-                continue
-            name, kinds = line.split()
-            if name not in calls or name in letters or set(kinds) - ARGUMENTS or \
-                    len(kinds) != calls[name].nr_args:
-                raise TableError(f"{path}:{number}: '{line.strip()}' does not fit")
-            letters[name] = kinds
-    return letters
+class Arguments:
+    """arguments.tbl: what the arguments of calls are, by name."""
+
+    def __init__(self, path, table):
+        self.structs, self.kinds = [], {}
+        calls = {call.name: call for call in table.calls.values()}
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                words = line.split()
+                if not words or line.startswith("#"):
+                    continue
+                try:
+                    if words[0] == "struct":
+                        self.structs.append((words[1], int(words[2])))
+                    else:
+                        self.take(words, calls)
+                except (TableError, ValueError):
+                    raise TableError(f"{path}:{number}: '{line.strip()}' "
+                                     "does not fit") from None
+
+    def take(self, words, calls):
+        """Every line must fit its call."""
+        name, text = words
+        kinds = [self.letter(*match.groups()) for match in
+                 re.finditer(r"\{(\w+)\}|\[(\w+)\]|(.)", text)]
+        if name not in calls or name in self.kinds or len(kinds) != calls[name].nr_args:
+            raise TableError(name)
+        self.kinds[name] = "".join(kinds)
+
+    def letter(self, before, after, plain):
+        """One kind, as C."""
+        if plain:
+            if plain not in ARGUMENTS:
+                raise TableError(plain)
+            return plain
+        names = [name for name, _ in self.structs]
+        return chr(STRUCT + 2 * names.index(before or after) + bool(after))
+
+    def c_string(self, call):
+        """What is not listed is numbers."""
+        kinds = self.kinds.get(call.name, "x" * call.nr_args)
+        return "".join(c if ord(c) < STRUCT else f"\\{ord(c):03o}" for c in kinds)
 
 
 def out_arguments(table, path):
     """flexsc/arguments.h: a letter for each argument of each call."""
-    letters = read_arguments(path, table)
+    arguments = Arguments(path, table)
     lines = c_head("What the arguments of calls are: see src/call/arguments.tbl.")
     lines += ["#ifndef FLEXSC_ARGUMENTS_H", "#define FLEXSC_ARGUMENTS_H", "",
+              "/* Structures: what lies there before the call, and, 1 more, after it. */",
+              "enum flexsc_struct {"]
+    lines += [f"\tFLEXSC_STRUCT_{name.upper()} = {STRUCT + 2 * n}," for n, (name, _) in
+              enumerate(arguments.structs)]
+    lines += ["};", "", "static const unsigned short flexsc_struct_size[] = {",
+              "\t" + ", ".join(str(size) for _, size in arguments.structs), "};", "",
               "static const char *const flexsc_arguments[512] = {"]
     for call in table.ordered():
         if call.call_class != "absent":
-            kinds = letters.get(call.name, "x" * call.nr_args)
-            lines.append(f'\t[{call.number}] = "{kinds}", /* {call.name} */')
+            lines.append(f'\t[{call.number}] = "{arguments.c_string(call)}", '
+                         f'/* {call.name} */')
     return lines + ["};", "", "#endif /* FLEXSC_ARGUMENTS_H */"]
 
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -23,7 +24,12 @@ enum {
 	STEP = 256, /* of strings */
 	MAX_IOVEC = 64,
 	MAX_VALUE = 64, /* of an option */
+	MAX_NAME = 16, /* of a thread */
 	MAX_CONTROL = 256,
+	MAX_POINTERS = 512,
+	MAX_STRINGS = 33,
+	MAX_IDS = 64,
+	MAX_PROCESSORS = 128, /* bytes of them */
 };
 
 struct seen {
@@ -48,14 +54,14 @@ static const void *part(struct seen *s, unsigned i, uint64_t address,
 	return had == size ? what : NULL;
 }
 
-static void string(struct seen *s, unsigned i)
+/* As far as @most bytes, with what ends it. */
+static void string(struct seen *s, unsigned i, uint64_t at, size_t most)
 {
-	uint64_t at = s->args[i];
 	size_t had, length;
 	const char *text;
 
-	for (size_t done = 0; done < FLEXSC_TRACE_MAX_BYTES; done += STEP) {
-		had = STEP;
+	for (size_t done = 0; done < most; done += STEP) {
+		had = least(most - done, STEP);
 		text = fx_record_part(&s->record, i, at + done, &had);
 		if (!text)
 			return;
@@ -67,6 +73,42 @@ static void string(struct seen *s, unsigned i)
 		if (had < STEP)
 			return;
 	}
+}
+
+/* Addresses up to NULL. Return: how many are there, without that. */
+static size_t pointers(struct seen *s, unsigned i, uint64_t to[], size_t nr)
+{
+	uint64_t found[STEP / sizeof(uint64_t)];
+	size_t done = 0, n;
+
+	while (done < MAX_POINTERS) {
+		size_t had = sizeof(found);
+		const void *there = fx_record_part(
+			&s->record, i, s->args[i] + done * sizeof(*to), &had);
+
+		if (!there)
+			break;
+		memcpy(found, there, had);
+		for (n = 0; n < had / sizeof(*found) && found[n]; n++)
+			if (done + n < nr)
+				to[done + n] = found[n];
+		done += n;
+		if (n < sizeof(found) / sizeof(*found)) {
+			fx_record_trim(&s->record, there,
+				       least(had, (n + 1) * sizeof(*found)));
+			break;
+		}
+	}
+	return done;
+}
+
+static void strings(struct seen *s, unsigned i)
+{
+	uint64_t at[MAX_STRINGS];
+	size_t nr = least(pointers(s, i, at, MAX_STRINGS), MAX_STRINGS);
+
+	for (size_t n = 0; n < nr; n++)
+		string(s, i, at[n], s->bytes + 1);
 }
 
 /* @total: bytes that matter, of all together. */
@@ -178,6 +220,22 @@ static bool both(struct seen *s, unsigned i, char kind)
 	}
 }
 
+/* The size of what is there before the call, or after it. */
+static size_t struct_size(char kind, bool end)
+{
+	unsigned which = (unsigned char)kind;
+
+	return which >= FLEXSC_STRUCT_ID && (which & 1) == end ?
+		       flexsc_struct_size[(which - FLEXSC_STRUCT_ID) / 2] :
+		       0;
+}
+
+/* As many as the argument before says. */
+static uint64_t counted(const struct seen *s, unsigned i, size_t most)
+{
+	return least(s->args[i - 1], most);
+}
+
 static void before(struct seen *s, unsigned i, char kind)
 {
 	uint64_t at = s->args[i], next = i < 5 ? s->args[i + 1] : 0;
@@ -185,7 +243,23 @@ static void before(struct seen *s, unsigned i, char kind)
 	switch (kind) {
 	case 's':
 	case 'S':
-		string(s, i);
+		string(s, i, at, FLEXSC_TRACE_MAX_BYTES);
+		break;
+	case '_':
+		if (s->args[0] == PR_SET_NAME)
+			string(s, i, at, MAX_NAME);
+		break;
+	case '1':
+		part(s, i, at, counted(s, i, MAX_IDS) * sizeof(uint32_t));
+		break;
+	case '4':
+		part(s, i, at, counted(s, i, MAX_PROCESSORS));
+		break;
+	case '6':
+		strings(s, i);
+		break;
+	case '7':
+		pointers(s, i, NULL, 0);
 		break;
 	case 'B':
 		part(s, i, at, least(next, s->bytes));
@@ -216,6 +290,7 @@ static void before(struct seen *s, unsigned i, char kind)
 		part(s, i, at, sizeof(uint64_t));
 		break;
 	default:
+		part(s, i, at, struct_size(kind, false));
 		both(s, i, kind);
 	}
 }
@@ -253,11 +328,26 @@ static void after(struct seen *s, unsigned i, char kind)
 	case '!':
 		part(s, i, at, 2 * sizeof(int));
 		break;
+	case '_':
+		if (s->args[0] == PR_GET_NAME)
+			part(s, i, at, MAX_NAME);
+		break;
+	case '3':
+		if (s->args[0])
+			part(s, i, at, least(ret, MAX_IDS) * sizeof(uint32_t));
+		break;
+	case '5':
+		/* The C library does not say how many. */
+		part(s, i, at,
+		     ret ? least(ret, MAX_PROCESSORS) :
+			   counted(s, i, MAX_PROCESSORS));
+		break;
 	case 'Y':
 		part(s, i, at,
 		     least(ret, MAX_IOVEC) * sizeof(struct epoll_event));
 		break;
 	default:
+		part(s, i, at, struct_size(kind, true));
 		/* 'l' is with the one before it. */
 		if (kind != 'l')
 			both(s, i, kind);
