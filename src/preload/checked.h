@@ -12,6 +12,11 @@ void __chk_fail(void) __attribute__((noreturn));
 ssize_t __read_chk(int fd, void *buf, size_t count, size_t size);
 ssize_t __pread_chk(int fd, void *buf, size_t count, off_t at, size_t size);
 ssize_t __pread64_chk(int fd, void *buf, size_t count, off64_t at, size_t size);
+ssize_t __readlink_chk(const char *path, char *buf, size_t size, size_t room);
+ssize_t __readlinkat_chk(int dir, const char *path, char *buf, size_t size,
+			 size_t room);
+char *__getcwd_chk(char *buf, size_t size, size_t room);
+int __getgroups_chk(int nr, gid_t groups[], size_t room);
 ssize_t __recv_chk(int fd, void *buf, size_t count, size_t size, int flags);
 ssize_t __recvfrom_chk(int fd, void *buf, size_t count, size_t size, int flags,
 		       struct sockaddr *address, socklen_t *address_size);

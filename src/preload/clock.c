@@ -28,7 +28,7 @@ FX_NEXT(timer_delete);
 
 /* As the kernel makes the clock of a thread out of its number. */
 #define THREAD_CLOCK(tid) ((clockid_t)(~(unsigned)(tid) << 3 | 6))
-#define THREAD_OF(clock) ((pid_t)~((clock) >> 3))
+#define THREAD_OF(clock) ((pid_t) ~((clock) >> 3))
 
 static bool is_thread_clock(clockid_t clock)
 {
@@ -199,15 +199,15 @@ FX_NAME int timer_create(clockid_t clock, struct sigevent *restrict event,
 
 	if (me) /* see helpers.c */
 		fx_thread_home(me, FX_HOME_CALL);
-	ret = NEXT(timer_create)(clock, event, timer);
+	ret = FX_SEEN(NEXT(timer_create)(clock, event, timer), SYS_timer_create,
+		      clock, (long)event, (long)timer);
 	if (ret == 0 && (ahead_ns || fx_load_relaxed(&timers)))
 		note_timer(*timer, ahead_ns);
 	return ret;
 }
 
-FX_NAME int timer_settime(timer_t timer, int flags,
-			  const struct itimerspec *restrict value,
-			  struct itimerspec *restrict old)
+static int set_timer(timer_t timer, int flags, const struct itimerspec *value,
+		     struct itimerspec *old)
 {
 	struct itimerspec moved;
 	uint64_t ahead_ns = 0;
@@ -226,14 +226,23 @@ FX_NAME int timer_settime(timer_t timer, int flags,
 	return NEXT(timer_settime)(timer, flags, &moved, old);
 }
 
+FX_NAME int timer_settime(timer_t timer, int flags,
+			  const struct itimerspec *restrict value,
+			  struct itimerspec *restrict old)
+{
+	return FX_SEEN(set_timer(timer, flags, value, old), SYS_timer_settime,
+		       (long)timer, flags, (long)value, (long)old);
+}
+
 FX_NAME int timer_delete(timer_t timer)
 {
 	if (fx_load_relaxed(&timers))
 		note_timer(timer, 0);
-	return NEXT(timer_delete)(timer);
+	return FX_SEEN(NEXT(timer_delete)(timer), SYS_timer_delete,
+		       (long)timer);
 }
 
-FX_NAME int getrusage(__rusage_who_t who, struct rusage *usage)
+static int read_usage(__rusage_who_t who, struct rusage *usage)
 {
 	struct fx_thread *me = fx_thread_away();
 	uint64_t us;
@@ -251,4 +260,9 @@ FX_NAME int getrusage(__rusage_who_t who, struct rusage *usage)
 		usage->ru_utime.tv_usec = (suseconds_t)(us % 1000000);
 	}
 	return ret;
+}
+
+FX_NAME int getrusage(__rusage_who_t who, struct rusage *usage)
+{
+	return FX_SEEN(read_usage(who, usage), SYS_getrusage, who, (long)usage);
 }

@@ -9,7 +9,9 @@
 
 #include "threads/create.h"
 
+#include <errno.h>
 #include <grp.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/fsuid.h>
@@ -52,39 +54,59 @@ static bool is_me(pid_t pid)
 	return pid == 0 || pid == (me ? me->tid : gettid());
 }
 
-#define HOME_FIRST(result, name, params, args, stay) \
-	FX_NEXT(name);                               \
-	FX_NAME result name params                   \
-	{                                            \
-		at_home(stay);                       \
-		return NEXT(name) args;              \
+#define HOME_FIRST(result, name, params, args, stay, nr, ...)     \
+	FX_NEXT(name);                                            \
+	FX_NAME result name params                                \
+	{                                                         \
+		at_home(stay);                                    \
+		return FX_SEEN(NEXT(name) args, nr, __VA_ARGS__); \
 	}
 
-HOME_FIRST(int, setuid, (uid_t u), (u), false)
-HOME_FIRST(int, seteuid, (uid_t u), (u), false)
-HOME_FIRST(int, setreuid, (uid_t r, uid_t e), (r, e), false)
-HOME_FIRST(int, setresuid, (uid_t r, uid_t e, uid_t s), (r, e, s), false)
-HOME_FIRST(int, setgid, (gid_t g), (g), false)
-HOME_FIRST(int, setegid, (gid_t g), (g), false)
-HOME_FIRST(int, setregid, (gid_t r, gid_t e), (r, e), false)
-HOME_FIRST(int, setresgid, (gid_t r, gid_t e, gid_t s), (r, e, s), false)
-HOME_FIRST(int, setgroups, (size_t n, const gid_t *g), (n, g), false)
-HOME_FIRST(int, initgroups, (const char *u, gid_t g), (u, g), false)
-HOME_FIRST(int, setfsuid, (uid_t u), (u), true)
-HOME_FIRST(int, setfsgid, (gid_t g), (g), true)
-HOME_FIRST(int, unshare, (int flags), (flags), true)
-HOME_FIRST(int, setns, (int fd, int type), (fd, type), true)
-HOME_FIRST(int, personality, (unsigned long p), (p), true)
-HOME_FIRST(int, nice, (int n), (n), true)
-HOME_FIRST(int, iopl, (int level), (level), true)
+HOME_FIRST(int, setuid, (uid_t u), (u), false, SYS_setuid, u)
+HOME_FIRST(int, seteuid, (uid_t u), (u), false, SYS_setresuid, -1, u, -1)
+HOME_FIRST(int, setreuid, (uid_t r, uid_t e), (r, e), false, SYS_setreuid, r, e)
+HOME_FIRST(int, setresuid, (uid_t r, uid_t e, uid_t s), (r, e, s), false,
+	   SYS_setresuid, r, e, s)
+HOME_FIRST(int, setgid, (gid_t g), (g), false, SYS_setgid, g)
+HOME_FIRST(int, setegid, (gid_t g), (g), false, SYS_setresgid, -1, g, -1)
+HOME_FIRST(int, setregid, (gid_t r, gid_t e), (r, e), false, SYS_setregid, r, e)
+HOME_FIRST(int, setresgid, (gid_t r, gid_t e, gid_t s), (r, e, s), false,
+	   SYS_setresgid, r, e, s)
+HOME_FIRST(int, setgroups, (size_t n, const gid_t *g), (n, g), false,
+	   SYS_setgroups, (long)n, (long)g)
+HOME_FIRST(int, setfsuid, (uid_t u), (u), true, SYS_setfsuid, u)
+HOME_FIRST(int, setfsgid, (gid_t g), (g), true, SYS_setfsgid, g)
+HOME_FIRST(int, unshare, (int flags), (flags), true, SYS_unshare, flags)
+HOME_FIRST(int, setns, (int fd, int type), (fd, type), true, SYS_setns, fd,
+	   type)
+HOME_FIRST(int, personality, (unsigned long p), (p), true, SYS_personality,
+	   (long)p)
+HOME_FIRST(int, iopl, (int level), (level), true, SYS_iopl, level)
 HOME_FIRST(int, ioperm, (unsigned long from, unsigned long nr, int on),
-	   (from, nr, on), true)
+	   (from, nr, on), true, SYS_ioperm, (long)from, (long)nr, on)
+
+/* Several calls inside the C library, which are not seen. */
+FX_NEXT(initgroups);
+FX_NAME int initgroups(const char *user, gid_t group)
+{
+	at_home(false);
+	return NEXT(initgroups)(user, group);
+}
+
+FX_NEXT(nice);
+FX_NAME int nice(int more)
+{
+	at_home(true);
+	return NEXT(nice)(more);
+}
 
 /* Without a header of the C library's own. */
 int capget(void *header, void *data);
 int capset(void *header, const void *data);
-HOME_FIRST(int, capget, (void *header, void *data), (header, data), false)
-HOME_FIRST(int, capset, (void *header, const void *data), (header, data), true)
+HOME_FIRST(int, capget, (void *header, void *data), (header, data), false,
+	   SYS_capget, (long)header, (long)data)
+HOME_FIRST(int, capset, (void *header, const void *data), (header, data), true,
+	   SYS_capset, (long)header, (long)data)
 
 /* Who traces is one thread of the kernel's. */
 FX_NEXT(ptrace);
@@ -98,7 +120,8 @@ FX_NAME long ptrace(enum __ptrace_request request, ...)
 		a[i] = va_arg(list, long);
 	va_end(list);
 	at_home(true);
-	return NEXT(ptrace)(request, a[0], a[1], a[2], a[3]);
+	return FX_SEEN(NEXT(ptrace)(request, a[0], a[1], a[2], a[3]),
+		       SYS_ptrace, request, a[0], a[1], a[2]);
 }
 
 /*
@@ -110,7 +133,8 @@ FX_NAME int pkey_alloc(unsigned flags, unsigned rights)
 {
 	at_home(true);
 	fx_threads_keep_home();
-	return NEXT(pkey_alloc)(flags, rights);
+	return FX_SEEN(NEXT(pkey_alloc)(flags, rights), SYS_pkey_alloc, flags,
+		       rights);
 }
 
 FX_NEXT(sched_setaffinity);
@@ -128,7 +152,8 @@ FX_NAME int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set)
 {
 	if (is_me(pid))
 		at_home(true);
-	return NEXT(sched_setaffinity)(pid, size, set);
+	return FX_SEEN(NEXT(sched_setaffinity)(pid, size, set),
+		       SYS_sched_setaffinity, pid, (long)size, (long)set);
 }
 
 FX_NAME int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
@@ -137,7 +162,8 @@ FX_NAME int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
 
 	if (me && is_me(pid))
 		fx_thread_home(me, FX_HOME_IDENTITY);
-	return NEXT(sched_getaffinity)(pid, size, set);
+	return FX_SEEN(NEXT(sched_getaffinity)(pid, size, set),
+		       SYS_sched_getaffinity, pid, (long)size, (long)set);
 }
 
 FX_NAME int pthread_setaffinity_np(pthread_t thread, size_t size,
@@ -155,14 +181,16 @@ FX_NAME int sched_setscheduler(pid_t pid, int policy,
 {
 	if (is_me(pid))
 		at_home(policy != SCHED_OTHER);
-	return NEXT(sched_setscheduler)(pid, policy, param);
+	return FX_SEEN(NEXT(sched_setscheduler)(pid, policy, param),
+		       SYS_sched_setscheduler, pid, policy, (long)param);
 }
 
 FX_NAME int sched_setparam(pid_t pid, const struct sched_param *param)
 {
 	if (is_me(pid))
 		at_home(false);
-	return NEXT(sched_setparam)(pid, param);
+	return FX_SEEN(NEXT(sched_setparam)(pid, param), SYS_sched_setparam,
+		       pid, (long)param);
 }
 
 FX_NAME int pthread_setschedparam(pthread_t thread, int policy,
@@ -184,16 +212,34 @@ FX_NAME int setpriority(__priority_which_t which, id_t who, int priority)
 {
 	if (which == PRIO_PROCESS && is_me((pid_t)who))
 		at_home(true);
-	return NEXT(setpriority)(which, who, priority);
+	return FX_SEEN(NEXT(setpriority)(which, who, priority), SYS_setpriority,
+		       which, (int)who, priority);
+}
+
+/* From -20 on; the kernel's from 40 down, and -1 may be either here. */
+static int read_priority(__priority_which_t which, id_t who)
+{
+	int got, before = errno;
+
+	errno = 0;
+	got = NEXT(getpriority)(which, who);
+	if (got == -1 && errno)
+		return INT_MIN;
+	errno = before;
+	return got;
 }
 
 FX_NAME int getpriority(__priority_which_t which, id_t who)
 {
 	struct fx_thread *me = fx_thread_away();
+	int got;
 
 	if (me && which == PRIO_PROCESS && who == 0)
 		fx_thread_home(me, FX_HOME_IDENTITY);
-	return NEXT(getpriority)(which, who);
+	got = FX_SEEN_AS(read_priority(which, who),
+			 fx_got == INT_MIN ? -1 : 20 - fx_got, SYS_getpriority,
+			 which, (int)who);
+	return got == INT_MIN ? -1 : got;
 }
 
 /* Of the process, or of its memory: whichever thread asks. */
@@ -247,5 +293,6 @@ FX_NAME int prctl(int option, ...)
 		fx_trace_filtered();
 	if (me && !is_of_process(option))
 		at_home(changes_thread(option));
-	return NEXT(prctl)(option, a[0], a[1], a[2], a[3]);
+	return FX_SEEN(NEXT(prctl)(option, a[0], a[1], a[2], a[3]), SYS_prctl,
+		       option, a[0], a[1], a[2], a[3]);
 }

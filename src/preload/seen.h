@@ -44,8 +44,8 @@ void fx_seen_last(int status) __attribute__((cold));
 		return fx_got;                                         \
 	} while (0)
 
-/* The same where it is not returned. */
-#define FX_SEEN(call, nr, ...)                                              \
+/* The same where it is not returned; @said: what the kernel's says, of fx_got. */
+#define FX_SEEN_AS(call, said, nr, ...)                                     \
 	({                                                                  \
 		uint64_t fx_begun_ns = 0;                                   \
 		__typeof__(call) fx_got;                                    \
@@ -56,9 +56,11 @@ void fx_seen_last(int status) __attribute__((cold));
 		fx_got = (call);                                            \
 		if (fx_begun_ns || fx_watched())                            \
 			fx_seen_leave((nr), (const long[6]){ __VA_ARGS__ }, \
-				      fx_begun_ns, (long)fx_got);           \
+				      fx_begun_ns, (said));                 \
 		fx_got;                                                     \
 	})
+
+#define FX_SEEN(call, nr, ...) FX_SEEN_AS(call, (long)fx_got, nr, __VA_ARGS__)
 
 /* The same of one that returns an error and leaves errno alone. */
 #define FX_SEEN_ERROR(call, nr, ...)                                        \

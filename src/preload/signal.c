@@ -37,6 +37,10 @@ int __xpg_sigpause(int signal);
 /* The header gives this name to the one above. */
 int bsd_sigpause(int mask) __asm__("sigpause");
 
+enum {
+	MASK_SIZE = 8
+}; /* for the kernel */
+
 static void go_home(enum fx_home_reason reason)
 {
 	struct fx_thread *me = fx_thread_away();
@@ -47,12 +51,53 @@ static void go_home(enum fx_home_reason reason)
 
 /* Handlers ------------------------------------------------------------------ */
 
-FX_NAME int sigaction(int signal, const struct sigaction *action,
-		      struct sigaction *old)
+static int act(int signal, const struct sigaction *action,
+	       struct sigaction *old)
 {
 	if (!fx_load_relaxed(&fx_threads_running))
 		return NEXT(sigaction)(signal, action, old);
 	return fx_relay_action(signal, action, old);
+}
+
+/* As the kernel has it, and observers. */
+struct kernel_action {
+	uint64_t handler, flags, restorer, mask;
+};
+
+static struct kernel_action kernel_action(const struct sigaction *action)
+{
+	return (struct kernel_action){
+		.handler = (uint64_t)(uintptr_t)action->sa_handler,
+		.flags = (uint32_t)action->sa_flags,
+		.mask = *(const uint64_t *)&action->sa_mask,
+	};
+}
+
+/* Not in the frame of who is not watched. */
+static __attribute__((cold, noinline)) int
+act_seen(int signal, const struct sigaction *action, struct sigaction *old)
+{
+	struct kernel_action to = { 0 }, before = { 0 };
+	const long args[6] = { signal, action ? (long)&to : 0,
+			       old ? (long)&before : 0, MASK_SIZE };
+	uint64_t begun_ns;
+	int ret;
+
+	if (action)
+		to = kernel_action(action);
+	begun_ns = fx_seen_enter(SYS_rt_sigaction, args);
+	ret = act(signal, action, old);
+	if (ret == 0 && old)
+		before = kernel_action(old);
+	fx_seen_leave(SYS_rt_sigaction, args, begun_ns, ret);
+	return ret;
+}
+
+FX_NAME int sigaction(int signal, const struct sigaction *action,
+		      struct sigaction *old)
+{
+	return fx_watched() ? act_seen(signal, action, old) :
+			      act(signal, action, old);
 }
 
 static sighandler_t set_handler(int signal, sighandler_t handler, int flags,
@@ -141,7 +186,7 @@ static uint64_t changed(uint64_t mask, int how, const sigset_t *set)
 	}
 }
 
-FX_NAME int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+static int change_mask(int how, const sigset_t *set, sigset_t *old)
 {
 	/* The C library's own and those that cannot be blocked. */
 	const uint64_t never = 3ull << 31 | 1ull << (SIGKILL - 1) |
@@ -161,6 +206,12 @@ FX_NAME int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 	if (me)
 		fx_thread_home(me, FX_HOME_MASK);
 	return NEXT(pthread_sigmask)(how, set, old);
+}
+
+FX_NAME int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	return FX_SEEN_ERROR(change_mask(how, set, old), SYS_rt_sigprocmask,
+			     how, (long)set, (long)old, MASK_SIZE);
 }
 
 FX_NAME int sigprocmask(int how, const sigset_t *set, sigset_t *old)
@@ -245,32 +296,38 @@ FX_NAME int siggetmask(void)
 FX_NAME int sigpending(sigset_t *set)
 {
 	go_home(FX_HOME_MASK);
-	return NEXT(sigpending)(set);
+	return FX_SEEN(NEXT(sigpending)(set), SYS_rt_sigpending, (long)set,
+		       MASK_SIZE);
 }
 
 FX_NAME int sigwait(const sigset_t *set, int *signal)
 {
 	go_home(FX_HOME_MASK);
-	return NEXT(sigwait)(set, signal);
+	return FX_SEEN_AS(NEXT(sigwait)(set, signal), fx_got ? -1 : *signal,
+			  SYS_rt_sigtimedwait, (long)set, 0, 0, MASK_SIZE);
 }
 
 FX_NAME int sigwaitinfo(const sigset_t *set, siginfo_t *info)
 {
 	go_home(FX_HOME_MASK);
-	return NEXT(sigwaitinfo)(set, info);
+	return FX_SEEN(NEXT(sigwaitinfo)(set, info), SYS_rt_sigtimedwait,
+		       (long)set, (long)info, 0, MASK_SIZE);
 }
 
 FX_NAME int sigtimedwait(const sigset_t *set, siginfo_t *info,
 			 const struct timespec *timeout)
 {
 	go_home(FX_HOME_MASK);
-	return NEXT(sigtimedwait)(set, info, timeout);
+	return FX_SEEN(NEXT(sigtimedwait)(set, info, timeout),
+		       SYS_rt_sigtimedwait, (long)set, (long)info,
+		       (long)timeout, MASK_SIZE);
 }
 
 FX_NAME int sigsuspend(const sigset_t *set)
 {
 	go_home(FX_HOME_MASK);
-	return NEXT(sigsuspend)(set);
+	return FX_SEEN(NEXT(sigsuspend)(set), SYS_rt_sigsuspend, (long)set,
+		       MASK_SIZE);
 }
 
 FX_NAME int __xpg_sigpause(int signal)
@@ -295,7 +352,7 @@ FX_NAME int bsd_sigpause(int mask)
 FX_NAME int pause(void)
 {
 	go_home(FX_HOME_MASK);
-	return NEXT(pause)();
+	return FX_SEEN(NEXT(pause)(), SYS_pause, 0);
 }
 
 /* Sending: what the caller sends itself arrives before it goes on. ------------ */
@@ -303,7 +360,8 @@ FX_NAME int pause(void)
 FX_NAME int raise(int signal)
 {
 	go_home(FX_HOME_SIGNAL);
-	return NEXT(raise)(signal);
+	return FX_SEEN(NEXT(raise)(signal), SYS_tgkill, getpid(), gettid(),
+		       signal);
 }
 
 FX_NAME void abort(void)
@@ -313,7 +371,7 @@ FX_NAME void abort(void)
 	__builtin_unreachable();
 }
 
-FX_NAME int tgkill(pid_t process, pid_t tid, int signal)
+static int kill_thread(pid_t process, pid_t tid, int signal)
 {
 	struct fx_thread *me = fx_thread_away();
 
@@ -324,7 +382,13 @@ FX_NAME int tgkill(pid_t process, pid_t tid, int signal)
 	return NEXT(tgkill)(process, tid, signal);
 }
 
-FX_NAME int kill(pid_t pid, int signal)
+FX_NAME int tgkill(pid_t process, pid_t tid, int signal)
+{
+	return FX_SEEN(kill_thread(process, tid, signal), SYS_tgkill, process,
+		       tid, signal);
+}
+
+static int kill_process(pid_t pid, int signal)
 {
 	if (fx_thread_is_gone(-1, pid))
 		return fx_result(-ESRCH);
@@ -333,10 +397,15 @@ FX_NAME int kill(pid_t pid, int signal)
 	return NEXT(kill)(pid, signal);
 }
 
+FX_NAME int kill(pid_t pid, int signal)
+{
+	return FX_SEEN(kill_process(pid, signal), SYS_kill, pid, signal);
+}
+
 FX_NAME int killpg(pid_t group, int signal)
 {
 	go_home(FX_HOME_SIGNAL);
-	return NEXT(killpg)(group, signal);
+	return FX_SEEN(NEXT(killpg)(group, signal), SYS_kill, -group, signal);
 }
 
 FX_NAME int sigqueue(pid_t pid, int signal, const union sigval value)
@@ -346,7 +415,18 @@ FX_NAME int sigqueue(pid_t pid, int signal, const union sigval value)
 	return NEXT(sigqueue)(pid, signal, value);
 }
 
-FX_NAME int pthread_kill(pthread_t thread, int signal)
+/* What the kernel calls it; 0: it has ended. */
+static long tid_of(pthread_t thread)
+{
+	const struct fx_thread *t = fx_thread_self();
+
+	if (thread == pthread_self())
+		return t ? t->tid : gettid();
+	t = fx_load_relaxed(&fx_threads_running) ? fx_thread_of(thread) : NULL;
+	return t ? fx_load_relaxed(&t->tid) : 0;
+}
+
+static int send_to(pthread_t thread, int signal)
 {
 	int bad;
 
@@ -358,6 +438,14 @@ FX_NAME int pthread_kill(pthread_t thread, int signal)
 	if (!bad && signal && thread != pthread_self())
 		fx_thread_hurry(thread);
 	return bad;
+}
+
+FX_NAME int pthread_kill(pthread_t thread, int signal)
+{
+	const long tid = fx_watched() ? tid_of(thread) : 0;
+
+	return FX_SEEN_ERROR(send_to(thread, signal), SYS_tgkill, getpid(), tid,
+			     signal);
 }
 
 FX_NAME int pthread_sigqueue(pthread_t thread, int signal,
@@ -377,5 +465,6 @@ FX_NAME int pthread_sigqueue(pthread_t thread, int signal,
 
 FX_NAME int sigaltstack(const stack_t *stack, stack_t *old)
 {
-	return fx_alternate_change(stack, old);
+	return FX_SEEN(fx_alternate_change(stack, old), SYS_sigaltstack,
+		       (long)stack, (long)old);
 }

@@ -75,8 +75,8 @@ FX_NAME int pthread_clockjoin_np(pthread_t thread, void **result,
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
 		return EINVAL;
 	/* The C library waits without a limit until a moment that is none. */
-	if (!until || (until->tv_sec >= 0 &&
-		       fx_deadline_of(&deadline, clock, until)))
+	if (!until ||
+	    (until->tv_sec >= 0 && fx_deadline_of(&deadline, clock, until)))
 		return pthread_join(thread, result);
 	if (until->tv_sec < 0)
 		fx_deadline_of(&deadline, clock, &(struct timespec){ 0 });
@@ -198,7 +198,7 @@ FX_NAME int pthread_getname_np(pthread_t thread, char *name, size_t size)
 	return 0;
 }
 
-FX_NAME int sched_yield(void)
+static int yield(void)
 {
 	struct fx_thread *me = fx_thread_lent();
 
@@ -210,12 +210,22 @@ FX_NAME int sched_yield(void)
 	return 0;
 }
 
-FX_NAME pid_t gettid(void)
+FX_NAME int sched_yield(void)
+{
+	return FX_SEEN(yield(), SYS_sched_yield, 0);
+}
+
+static pid_t own_tid(void)
 {
 	struct fx_thread *me = fx_thread_self();
 
 	return me ? me->tid :
 		    (pid_t)fx_arch_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+FX_NAME pid_t gettid(void)
+{
+	return FX_SEEN(own_tid(), SYS_gettid, 0);
 }
 
 /* C11's start routines return int. */

@@ -6,10 +6,12 @@
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -19,14 +21,30 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/fsuid.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/msg.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/sem.h>
 #include <sys/sendfile.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/times.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -169,10 +187,200 @@ static void events(void)
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
 }
 
+static void memory(void)
+{
+	unsigned char present[4];
+	char *at = mmap(NULL, 12288, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	mprotect(at, 4096, PROT_READ);
+	madvise(at, 8192, MADV_DONTNEED);
+	msync(at, 4096, MS_SYNC);
+	mincore(at + 1, 4096, present);
+	mlock(at, 1);
+	munlock(at, 1);
+	munlockall();
+	at = mremap(at, 12288, 8192, MREMAP_MAYMOVE);
+	mmap(at, 4096, PROT_NONE, MAP_SHARED | MAP_FIXED, -1, 0);
+	mmap(NULL, 1, PROT_READ, MAP_PRIVATE, 59, 8192);
+	munmap(at, 8192);
+	munmap(at + 1, 4096);
+	brk(NULL);
+	close(memfd_create("traced", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	at = shmat(shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600), NULL,
+		   SHM_RDONLY);
+	shmdt(at);
+	shmctl(-1, IPC_RMID, NULL);
+	semget(4711, 1, 0600);
+	semctl(-1, 0, IPC_RMID);
+	msgget(4711, IPC_EXCL);
+	msgctl(-1, IPC_RMID, NULL);
+}
+
+static void identity(void)
+{
+	uid_t u[3];
+	gid_t g[3], groups[64];
+
+	getpid();
+	getppid();
+	gettid();
+	getuid();
+	geteuid();
+	getgid();
+	getegid();
+	getresuid(&u[0], &u[1], &u[2]);
+	getresgid(&g[0], &g[1], &g[2]);
+	getgroups(64, groups);
+	getgroups(0, NULL);
+	getpgrp();
+	getpgid(0);
+	getsid(0);
+	setpgid(-1, 0);
+	/* By name they are made in all threads, of which strace sees more. */
+	syscall(SYS_setreuid, -1, -1);
+	syscall(SYS_setresgid, -1, g[1], -1);
+	syscall(SYS_setgroups, 1 << 20, groups);
+	setfsuid(u[1]);
+	setns(-1, CLONE_NEWNET);
+	prctl(PR_SET_NAME, "traced here");
+	prctl(PR_GET_NAME, groups);
+	prctl(PR_GET_DUMPABLE);
+	prctl(PR_SET_PDEATHSIG, 0);
+	prctl(PR_SET_CHILD_SUBREAPER, 0);
+	prctl(77, 1, 2, 3, 4);
+}
+
+static void machine(void)
+{
+	struct rlimit limit = { 1 << 20, RLIM_INFINITY };
+	struct itimerval timer = { .it_value.tv_sec = 1000 };
+	struct sched_param param;
+	struct timespec interval;
+	struct utsname name;
+	struct rusage usage;
+	struct statfs st;
+	struct tms tms;
+	char path[4096];
+	cpu_set_t set;
+
+	uname(&name);
+	getrlimit(RLIMIT_STACK, &limit);
+	setrlimit(RLIMIT_STACK, &limit);
+	prlimit(0, RLIMIT_NOFILE, NULL, &limit);
+	getrlimit(77, &limit);
+	getrusage(RUSAGE_SELF, &usage);
+	times(&tms);
+	alarm(0);
+	setitimer(ITIMER_VIRTUAL, &timer, NULL);
+	timer.it_value.tv_sec = 0;
+	setitimer(ITIMER_VIRTUAL, &timer, NULL);
+	getitimer(ITIMER_VIRTUAL, &timer);
+	sched_getscheduler(0);
+	sched_getparam(0, &param);
+	sched_setparam(0, &param);
+	sched_get_priority_max(SCHED_FIFO);
+	sched_rr_get_interval(-1, &interval);
+	getpriority(PRIO_PROCESS, 0);
+	setpriority(PRIO_USER, -1, 3);
+	syscall(SYS_sched_getaffinity, 0, sizeof(set), &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	sched_setaffinity(0, 0, &set);
+	sched_yield();
+	getcwd(path, sizeof(path));
+	getcwd(path, 1);
+	statfs("/proc", &st);
+	fstatfs(-1, &st);
+	umask(022);
+	sethostname(nowhere, 3);
+	syscall(SYS_membarrier, 1 << 20, 0);
+	syscall(SYS_clock_getres, CLOCK_MONOTONIC, &interval);
+}
+
+static void masks(void)
+{
+	struct sigaction action = { .sa_handler = SIG_IGN,
+				    .sa_flags = SA_NODEFER };
+	stack_t stack;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGRTMIN + 1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	kill(getpid(), SIGUSR1);
+	sigpending(&set);
+	sigwaitinfo(&set, NULL);
+	sigtimedwait(&set, NULL, &(struct timespec){ 0, 1000 });
+	sigprocmask(SIG_SETMASK, NULL, &set);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	sigaction(SIGUSR2, NULL, &action);
+	sigaction(SIGKILL, &action, NULL);
+	sigaltstack(NULL, &stack);
+	kill(getpid(), 0);
+	kill(-77777777, SIGTERM);
+}
+
+static void rarer(void)
+{
+	struct itimerspec in = { .it_value.tv_sec = 1 }, old;
+	struct statx stx;
+	timer_t timer;
+	int fd = open("traced.tmp", O_RDWR | O_CREAT, 0640), two[2];
+	char byte;
+	struct iovec v = { &byte, 1 };
+
+	fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 100);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	sync_file_range(fd, 0, 10, SYNC_FILE_RANGE_WRITE);
+	readahead(fd, 0, 10);
+	preadv2(fd, &v, 1, 5, RWF_NOWAIT);
+	fsetxattr(fd, "user.x", "abc", 3, XATTR_REPLACE);
+	getxattr("nothing", "user.x", &byte, 1);
+	statx(AT_FDCWD, "traced.tmp", AT_STATX_SYNC_AS_STAT, STATX_SIZE, &stx);
+	close_range(1u << 30, ~0u, CLOSE_RANGE_CLOEXEC);
+	pipe2(two, O_CLOEXEC);
+	splice(fd, NULL, two[1], NULL, 1, SPLICE_F_NONBLOCK);
+	close(two[0]);
+	close(two[1]);
+	close(fd);
+	linkat(AT_FDCWD, "traced.tmp", AT_FDCWD, "traced.to", 0);
+	renameat2(AT_FDCWD, "traced.tmp", AT_FDCWD, "traced.to",
+		  RENAME_EXCHANGE);
+	unlink("traced.to");
+	unlink("traced.tmp");
+	mknod("traced.fifo", S_IFIFO | 0600, 0);
+	mkfifo("traced.fifo", 0600);
+	unlink("traced.fifo");
+	faccessat(AT_FDCWD, "nothing", R_OK, 0);
+	fchmodat(AT_FDCWD, "nothing", 0644, 0);
+	lchown("nothing", 1, 2);
+	mount("a", "nothing", "b", MS_NOSUID | MS_RDONLY, NULL);
+	umount2("nothing", MNT_DETACH);
+	timer_create(CLOCK_MONOTONIC,
+		     &(struct sigevent){ .sigev_notify = SIGEV_NONE }, &timer);
+	timer_settime(timer, TIMER_ABSTIME, &in, NULL);
+	timer_settime(timer, 0, &in, &old);
+	timer_getoverrun(timer);
+	timer_delete(timer);
+	fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+	timerfd_settime(fd, TFD_TIMER_ABSTIME, &in, NULL);
+	close(fd);
+	fd = inotify_init1(IN_CLOEXEC);
+	inotify_add_watch(fd, "nothing", IN_CREATE | IN_MOVED_TO);
+	close(fd);
+	getrandom(&byte, 1, GRND_NONBLOCK | GRND_RANDOM);
+}
+
 static void *calls(void *arg)
 {
 	fill_descriptors();
 	close(-1);
+	memory();
+	identity();
+	machine();
+	masks();
+	rarer();
 	files();
 	paths();
 	messages();
