@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -425,6 +426,11 @@ static int pass_on(int status)
 	return 128 + WTERMSIG(status);
 }
 
+static void want(struct trace_wish *wish, unsigned int nr)
+{
+	wish->calls[nr / 64] |= 1ull << nr % 64;
+}
+
 static void prepare(struct options *o, struct trace_wish *wish)
 {
 	struct sigaction action = { .sa_handler = stop };
@@ -444,6 +450,11 @@ static void prepare(struct options *o, struct trace_wish *wish)
 		.follow = o->follow,
 	};
 	memcpy(wish->calls, o->style.filter.calls, sizeof(wish->calls));
+	/* They say how children ended. */
+	if (o->follow) {
+		want(wish, SYS_wait4);
+		want(wish, SYS_waitid);
+	}
 }
 
 static int run(struct options *o, const struct trace_wish *wish)

@@ -6,6 +6,7 @@
  */
 #include "cli/trace_show.h"
 
+#include "cli/trace_ended.h"
 #include "cli/trace_print.h"
 #include "cli/trace_table.h"
 
@@ -40,11 +41,11 @@ struct open_call {
 	unsigned int shown; /* arguments of it that are */
 };
 
-/* What a process said at its end. */
-struct last_word {
-	struct last_word *next;
+/* A process that has ended, nobody knows how; its parent may be about to say. */
+struct gone {
+	struct gone *next;
 	pid_t pid;
-	int status;
+	uint64_t at_ns;
 };
 
 struct trace_show {
@@ -54,7 +55,8 @@ struct trace_show {
 	uint64_t nr_taken;
 	struct open_call *open[NR_BUCKETS]; /* of a thread: latest first */
 	struct open_call *on_line; /* whose line is not ended */
-	struct last_word *last_words;
+	struct endings *endings;
+	struct gone *gone;
 	struct text line;
 	size_t written; /* of `line`, before it was ended */
 	int64_t real_ns; /* CLOCK_REALTIME less CLOCK_MONOTONIC */
@@ -336,7 +338,6 @@ static void write_ended(struct trace_show *s, pid_t tid, uint64_t at_ns,
 static void take_exit(struct trace_show *s, const struct event *e)
 {
 	int status = (int)(e->record->args[0] & 0xff) << 8;
-	struct last_word *word;
 
 	if (trace_filter_has(&s->style.filter, e->record->nr) &&
 	    s->style.filter.failed && s->style.filter.successful)
@@ -346,34 +347,61 @@ static void take_exit(struct trace_show *s, const struct event *e)
 		write_ended(s, e->tid, e->at_ns, status);
 		return;
 	}
-	word = malloc(sizeof(*word));
-	if (!word)
-		return;
-	*word = (struct last_word){ s->last_words, e->pid, status };
-	s->last_words = word;
+	endings_note(s->endings, e->pid, status);
 }
 
-/* The latest one; all of them are forgotten. */
-static int last_word(struct trace_show *s, pid_t pid)
+static void end_gone(struct trace_show *s, struct gone **at, int status)
 {
-	int status = TRACE_UNKNOWN_END;
+	struct gone *gone = *at;
 
-	for (struct last_word **at = &s->last_words, *word; (word = *at);) {
-		if (word->pid != pid) {
-			at = &word->next;
-			continue;
-		}
-		if (status == TRACE_UNKNOWN_END)
-			status = word->status;
-		*at = word->next;
-		free(word);
+	*at = gone->next;
+	write_ended(s, gone->pid, gone->at_ns, status);
+	free(gone);
+}
+
+/* Those for which it is too late to hear of how it was. */
+static void end_unknown(struct trace_show *s, uint64_t until_ns)
+{
+	for (struct gone **at = &s->gone; *at;)
+		if ((*at)->at_ns + HELD_NS <= until_ns)
+			end_gone(s, at, TRACE_UNKNOWN_END);
+		else
+			at = &(*at)->next;
+}
+
+/* Whatever is shown of it: a parent was told. */
+static void note_child(struct trace_show *s,
+		       const struct flexsc_trace_record *record)
+{
+	struct gone **at = &s->gone;
+	int status;
+	pid_t pid;
+
+	if (!trace_child_ended(record, &pid, &status))
+		return;
+	while (*at && (*at)->pid != pid)
+		at = &(*at)->next;
+	if (*at)
+		end_gone(s, at, status);
+	else
+		endings_note(s->endings, pid, status);
+}
+
+/* The end may be told later. Return: whether it will be. */
+static bool hold_gone(struct trace_show *s, const struct event *e)
+{
+	struct gone *gone = malloc(sizeof(*gone));
+
+	if (gone) {
+		*gone = (struct gone){ s->gone, e->pid, e->at_ns };
+		s->gone = gone;
 	}
-	return status;
+	return gone;
 }
 
 static void take_gone(struct trace_show *s, const struct event *e)
 {
-	int status = (int)e->record->ret, said = last_word(s, e->pid);
+	int status = (int)e->record->ret, said;
 
 	for (unsigned int i = 0; i < NR_BUCKETS; i++)
 		for (struct open_call **at = &s->open[i]; *at;)
@@ -384,8 +412,11 @@ static void take_gone(struct trace_show *s, const struct event *e)
 			} else {
 				at = &(*at)->next;
 			}
-	write_ended(s, e->pid, e->at_ns,
-		    status == TRACE_UNKNOWN_END ? said : status);
+	if (endings_take(s->endings, e->pid, &said) &&
+	    status == TRACE_UNKNOWN_END)
+		status = said;
+	if (status != TRACE_UNKNOWN_END || !hold_gone(s, e))
+		write_ended(s, e->pid, e->at_ns, status);
 }
 
 static void take(struct trace_show *s, struct event *e)
@@ -393,6 +424,7 @@ static void take(struct trace_show *s, struct event *e)
 	if (!s->first_tid)
 		s->first_tid = e->tid;
 	s->many |= e->tid != s->first_tid;
+	note_child(s, e->record);
 	switch ((int)e->record->kind) {
 	case FLEXSC_TRACE_SIGNAL:
 		take_signal(s, e);
@@ -477,6 +509,7 @@ void trace_show_until(struct trace_show *s, uint64_t until_ns)
 	if (n)
 		memmove(s->event, s->event + n,
 			s->nr_events * sizeof(*s->event));
+	end_unknown(s, until_ns);
 	write_lasting(s, until_ns);
 	if (s->on_line)
 		put_part(s);
@@ -513,6 +546,7 @@ struct trace_show *trace_show_new(const struct trace_style *style)
 		return NULL;
 	s->style = *style;
 	s->table = trace_table_new();
+	s->endings = endings_new();
 	clock_gettime(CLOCK_MONOTONIC, &mono);
 	clock_gettime(CLOCK_REALTIME, &real);
 	s->real_ns = (real.tv_sec - mono.tv_sec) * 1000000000l +
@@ -527,8 +561,7 @@ void trace_show_free(struct trace_show *s)
 	for (unsigned int i = 0; i < NR_BUCKETS; i++)
 		while (s->open[i])
 			drop(s, &s->open[i]);
-	while (s->last_words)
-		last_word(s, s->last_words->pid);
+	endings_free(s->endings);
 	trace_table_free(s->table);
 	text_free(&s->line);
 	free(s->event);

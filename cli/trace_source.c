@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -65,6 +66,7 @@ struct trace_sources {
 		lapses_before; /* of sources that have been freed */
 	struct flexsc_trace_file *file;
 	pid_t started; /* with the file; 0: none */
+	uint32_t pid_namespace; /* ours, by its inode; 0: not known */
 	int fd;
 	uint32_t slots; /* taken, as far as they have been seen */
 	char *buffer; /* of a ring */
@@ -394,7 +396,9 @@ static void find_slots(struct trace_sources *s)
 			continue;
 		new->pid = (pid_t)t->pid;
 		/* In a namespace of its own it has another number here. */
-		if (!is_still_there(new, t) && new->pid != s->started)
+		if ((!t->pid_namespace ||
+		     t->pid_namespace != s->pid_namespace) &&
+		    !is_still_there(new, t) && new->pid != s->started)
 			new->pid = 0;
 		new->start = new->pid ? proc_start(new->pid) : 0;
 		if (new->pid && !process_of(s, new->pid))
@@ -508,7 +512,8 @@ static void read_source(struct trace_sources *s, struct source *from,
 /* One whose process is not known here lives as long as we do. */
 static bool source_lives(const struct source *source)
 {
-	return !source->pid || proc_start(source->pid) == source->start;
+	return !source->pid ||
+	       (source->start && proc_start(source->pid) == source->start);
 }
 
 /* A slot of a process that is gone is read to its end, and freed. */
@@ -582,9 +587,12 @@ unsigned int trace_sources_read(struct trace_sources *s, trace_see *see,
 struct trace_sources *trace_sources_new(const struct trace_wish *wish)
 {
 	struct trace_sources *s = calloc(1, sizeof(*s));
+	struct stat st;
 
 	if (!s)
 		return NULL;
+	if (stat("/proc/self/ns/pid", &st) == 0)
+		s->pid_namespace = (uint32_t)st.st_ino;
 	s->wish = *wish;
 	s->fd = -1;
 	s->buffer = malloc(FLEXSC_TRACE_RING);

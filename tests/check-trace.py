@@ -143,6 +143,14 @@ class Trace(unittest.TestCase):
         lines = self.trace(PROGRAM, "fork")
         self.assertEqual([line for line in lines if "close(-1" in line], [])
 
+    def test_killed_children(self):
+        """How they ended, their parent is told, and nobody else."""
+        for words in ((), ("-e", "trace=lseek")):
+            ends = [line.split(None, 1)[1] for line in self.trace("-f", *words, PROGRAM, "kills")
+                    if "+++" in line]
+            self.assertEqual(ends, ["+++ killed by SIGKILL +++", "+++ killed by SIGUSR1 +++",
+                                    "+++ exited with 0 +++"])
+
     def test_signals(self):
         """What handlers get, and how threads and processes end, as strace has it."""
         if not shutil.which("strace"):
@@ -217,6 +225,13 @@ class Trace(unittest.TestCase):
         process.stdin.close()
         self.assertEqual(process.wait(timeout=60), 0)
 
+    def wait_for_rings(self, pid):
+        """They take memory."""
+        end = time.monotonic() + 60
+        while self.ring_kb(pid) <= 64:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+
     def wait_for_lapse(self, pid):
         """Nobody is asked for any more, and the memory of the rings is back."""
         end = time.monotonic() + 60
@@ -230,7 +245,7 @@ class Trace(unittest.TestCase):
         for _ in range(2):
             tracer = self.attach(process, "-e", "trace=read")
             self.wait_for(tracer, r'read\(\d+, "\\0\\0')
-            self.assertGreater(self.ring_kb(process.pid), 64)
+            self.wait_for_rings(process.pid)
             tracer.kill()
             tracer.wait()
             self.wait_for_lapse(process.pid)
@@ -245,10 +260,7 @@ class Trace(unittest.TestCase):
         self.assertEqual(tracer.stdout.readline(), "ready\n")
         with open(f"/proc/{tracer.pid}/task/{tracer.pid}/children", encoding="ascii") as file:
             pid = int(file.read())
-        end = time.monotonic() + 60
-        while self.ring_kb(pid) <= 64:
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.01)
+        self.wait_for_rings(pid)
         tracer.kill()
         tracer.wait()
         self.wait_for_lapse(pid)

@@ -84,6 +84,8 @@ struct flexsc_trace_latency {
  * @lapses: how often nobody wanted anything any more
  * @filtered: not 0: there is a filter of system calls, which may forbid copying
  *            what arguments point at; it is not tried
+ * @pid_namespace: whose numbers @pid and those of threads are, by its inode;
+ *            0: not known
  */
 struct flexsc_trace {
 	uint32_t magic, version, size, pid;
@@ -96,7 +98,7 @@ struct flexsc_trace {
 	uint64_t latencies;
 	uint32_t nr_rings, lapses;
 	uint64_t dropped;
-	uint32_t filtered, unused;
+	uint32_t filtered, pid_namespace;
 };
 
 enum flexsc_trace_kind {

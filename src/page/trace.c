@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -151,6 +152,16 @@ static bool is_filtered(void)
 	return line && line[10] != '0';
 }
 
+static uint32_t pid_namespace(void)
+{
+	struct stat st;
+
+	return fx_arch_syscall(SYS_newfstatat, AT_FDCWD,
+			       (long)"/proc/self/ns/pid", (long)&st, 0, 0, 0) ?
+		       0 :
+		       (uint32_t)st.st_ino;
+}
+
 static void take_slot(int fd, struct flexsc_trace_file *file, const char *path)
 {
 	uint32_t slot, nr_rings = file->nr_rings;
@@ -173,6 +184,7 @@ static void take_slot(int fd, struct flexsc_trace_file *file, const char *path)
 	memcpy(offered, path, strlen(path) + 1);
 	*t = file->first;
 	t->filtered = is_filtered();
+	t->pid_namespace = pid_namespace();
 	t->latencies = (uintptr_t)map + SMALL_PAGE;
 	t->trace_until_ms = (fx_now_ms_coarse() + FLEXSC_TRACE_LEASE_MS) | 1;
 	divide(t, map + SMALL_PAGE + LATENCIES, nr_rings);

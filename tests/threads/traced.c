@@ -516,6 +516,24 @@ static void beside(void *(*run)(void *))
 		pthread_join(thread, NULL);
 }
 
+/* One by SIGKILL, of which wait(2) is told, one otherwise, by waitid(2). */
+static void kills(void)
+{
+	siginfo_t info;
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		raise(SIGKILL);
+	waitpid(child, &status, 0);
+	child = fork();
+	if (child == 0) {
+		signal(SIGUSR1, SIG_DFL);
+		raise(SIGUSR1);
+	}
+	waitid(P_PID, (id_t)child, &info, WEXITED);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -532,6 +550,8 @@ int main(int argc, char **argv)
 		raise(SIGTERM);
 	else if (strcmp(what, "signals") == 0)
 		in_thread(signals);
+	else if (strcmp(what, "kills") == 0)
+		kills();
 	else if (strcmp(what, "fork") == 0) {
 		if (fork() == 0) {
 			in_thread(calls);
