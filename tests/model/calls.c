@@ -16,7 +16,7 @@
 #include "sched/ready.c"
 #include "sched/request.h"
 
-static enum mistake {
+enum {
 	RIGHT,
 	THIEF, /* somebody steals from a ring that is said to be alone */
 	NO_NOTICE_WAIT, /* the completion wakes even if a notice is coming */
@@ -25,8 +25,8 @@ static enum mistake {
 	NO_CLOSING, /* a hold while the number is being closed */
 	NO_HOLD, /* parked without one */
 	NO_MOVE, /* closed without waiting for the queue */
-	NR_MISTAKES,
-} mistake;
+};
+static unsigned int mistake;
 
 #define NR_TASKS 4
 enum file {
@@ -327,26 +327,23 @@ static void check_dropped(void)
 	fx_model_assert(mem.file[0] == NEW && mem.file[1] == NONE);
 }
 
-#define M(m) (1u << (m))
-
-static const struct scenario {
-	const char *name;
-	void (*thread[4])(void);
-	void (*check)(void);
-	unsigned int mistakes; /* mask of those it must not survive */
-} scenarios[] = {
-	{ "alone",
-	  { lone_holder, poster, other_poster },
-	  check_each_once,
-	  M(THIEF) },
-	{ "cancel",
-	  { caller, queue_holder, deadline },
-	  check_over,
-	  M(NO_NOTICE_WAIT) | M(STORED_GIVE_UP) },
-	{ "close",
-	  { waiting_call, closer },
-	  check_dropped,
-	  M(NO_EPOCH) | M(NO_CLOSING) | M(NO_HOLD) | M(NO_MOVE) },
+static const struct fx_model_scenario scenarios[] = {
+	{ { .name = "alone",
+	    .setup = setup,
+	    .thread = { lone_holder, poster, other_poster },
+	    .check = check_each_once },
+	  FX_MISTAKE(THIEF) },
+	{ { .name = "cancel",
+	    .setup = setup,
+	    .thread = { caller, queue_holder, deadline },
+	    .check = check_over },
+	  FX_MISTAKE(NO_NOTICE_WAIT) | FX_MISTAKE(STORED_GIVE_UP) },
+	{ { .name = "close",
+	    .setup = setup,
+	    .thread = { waiting_call, closer },
+	    .check = check_dropped },
+	  FX_MISTAKE(NO_EPOCH) | FX_MISTAKE(NO_CLOSING) | FX_MISTAKE(NO_HOLD) |
+		  FX_MISTAKE(NO_MOVE) },
 };
 
 static const char *const mistake_names[] = {
@@ -359,29 +356,8 @@ static const char *const mistake_names[] = {
 	[NO_MOVE] = "closed before it is moved",
 };
 
-static void run_scenario(const struct scenario *s, enum mistake with)
-{
-	struct fx_model m = {
-		.setup = setup,
-		.check = s->check,
-		.by_stack = true,
-	};
-
-	mistake = with;
-	for (unsigned int i = 0; i < FX_ARRAY_SIZE(s->thread); i++)
-		m.thread[i] = s->thread[i];
-	fx_model_tap_seeded(&m, s->name, mistake_names[with]);
-}
-
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; i < FX_ARRAY_SIZE(scenarios); i++) {
-		if (argc > 1 && strcmp(argv[1], scenarios[i].name))
-			continue;
-		run_scenario(&scenarios[i], RIGHT);
-		for (unsigned int w = RIGHT + 1; w < NR_MISTAKES; w++)
-			if (scenarios[i].mistakes & M(w))
-				run_scenario(&scenarios[i], (enum mistake)w);
-	}
-	return fx_model_tap_done();
+	return fx_model_main(argc > 1 ? argv[1] : NULL, scenarios,
+			     FX_ARRAY_SIZE(scenarios), mistake_names, &mistake);
 }

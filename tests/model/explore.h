@@ -36,8 +36,8 @@
 #define FX_MODEL_MAX_STATES (16u << 20) /* default limit: 0.5 GiB */
 
 enum {
-	FX_MODEL_OK = 0,      /* every schedule explored, none fails */
-	FX_MODEL_FAILED = 1,  /* a failing schedule was found */
+	FX_MODEL_OK = 0, /* every schedule explored, none fails */
+	FX_MODEL_FAILED = 1, /* a failing schedule was found */
 	FX_MODEL_PARTIAL = 2, /* none fails, but NOT exhaustive */
 };
 
@@ -71,10 +71,10 @@ struct fx_model {
 };
 
 struct fx_model_stats {
-	uint64_t states;      /* distinct states */
+	uint64_t states; /* distinct states */
 	uint64_t transitions; /* edges between them */
-	uint64_t executions;  /* paths followed to an end or known state */
-	uint64_t endings;     /* distinct complete final states */
+	uint64_t executions; /* paths followed to an end or known state */
+	uint64_t endings; /* distinct complete final states */
 	unsigned int nr_restarts;
 	unsigned int max_depth; /* scheduling decisions on one path */
 	double seconds;
@@ -87,13 +87,29 @@ int fx_model_run(const struct fx_model *m, struct fx_model_stats *out);
 
 /* TAP: run @m, print "ok N - name" when it fails exactly as expected. */
 void fx_model_tap(const struct fx_model *m, bool expect_failure);
-/* A scenario with a mistake, which is to be found, or NULL: there is none. */
-void fx_model_tap_seeded(const struct fx_model *m, const char *name,
-			 const char *mistake);
 /* The same with states told apart by history, then by stack. */
 void fx_model_tap_both(const struct fx_model *m, bool expect_failure);
 /* Return: the exit status after printing the plan. */
 int fx_model_tap_done(void);
+
+/* What must hold, but with each of these mistakes (bits by number) must not. */
+struct fx_model_scenario {
+	struct fx_model model; /* always told apart by stack */
+	unsigned int mistakes;
+};
+#define FX_MISTAKE(number) (1u << (number))
+
+/**
+ * fx_model_main - main() of a protocol's models
+ * @name: of the only scenario to run, or NULL for all of them
+ * @mistakes: names by number; 0 is none
+ * @mistake: which one the protocol is to make, set before each run
+ *
+ * Return: the exit status.
+ */
+int fx_model_main(const char *name, const struct fx_model_scenario *scenarios,
+		  size_t nr, const char *const *mistakes,
+		  unsigned int *mistake);
 
 /* In setup(): shared memory, and optional names of parts for the trace. */
 void fx_model_region_named(const char *name, void *p, size_t size);
@@ -101,7 +117,7 @@ void fx_model_region_named(const char *name, void *p, size_t size);
 void fx_model_name(const char *name, const volatile void *p, size_t size);
 
 /* In threads and check(). */
-#define fx_model_assert(cond)                                              \
+#define fx_model_assert(cond) \
 	((cond) ? (void)0 : fx_model_fail(__FILE__, __LINE__, #cond))
 void fx_model_fail(const char *file, int line, const char *what);
 

@@ -23,12 +23,12 @@
 #include "threads/sem.c"
 #undef wait_for
 
-static enum mistake {
+enum {
 	RIGHT,
 	STORED_UNLOCK, /* an unlock does not look for waiters */
 	GIVEN_TWICE, /* a mutex that was handed over is unlocked, too */
-	NR_MISTAKES
-} mistake;
+};
+static unsigned int mistake;
 
 #define NR_THREADS 2
 
@@ -339,23 +339,41 @@ static void check_sem(void)
 	fx_model_assert(fx_load_relaxed(&of(&mem.sem)->data) >> 32 == 0);
 }
 
-#define M(m) (1u << (m))
-
-static const struct scenario {
-	const char *name;
-	void (*thread[NR_THREADS])(void);
-	void (*check)(void);
-	unsigned mistakes;
-} scenarios[] = {
-	{ "mutex", { locks, locks }, check_gone, M(STORED_UNLOCK) },
-	{ "signal", { waits, signals_once }, check_tokens, 0 },
-	{ "signal, gives up", { may_time_out, signals_once }, check_tokens, 0 },
-	{ "broadcast", { waits, broadcasts }, check_tokens, 0 },
-	{ "turns", { takes_turns, takes_turns }, check_gone, M(GIVEN_TWICE) },
-	{ "semaphore", { sem_waits, posts_once }, check_sem, 0 },
-	{ "semaphore, gives up",
-	  { sem_may_time_out, posts_once },
-	  check_sem,
+static const struct fx_model_scenario scenarios[] = {
+	{ { .name = "mutex",
+	    .setup = setup,
+	    .thread = { locks, locks },
+	    .check = check_gone },
+	  FX_MISTAKE(STORED_UNLOCK) },
+	{ { .name = "signal",
+	    .setup = setup,
+	    .thread = { waits, signals_once },
+	    .check = check_tokens },
+	  0 },
+	{ { .name = "signal, gives up",
+	    .setup = setup,
+	    .thread = { may_time_out, signals_once },
+	    .check = check_tokens },
+	  0 },
+	{ { .name = "broadcast",
+	    .setup = setup,
+	    .thread = { waits, broadcasts },
+	    .check = check_tokens },
+	  0 },
+	{ { .name = "turns",
+	    .setup = setup,
+	    .thread = { takes_turns, takes_turns },
+	    .check = check_gone },
+	  FX_MISTAKE(GIVEN_TWICE) },
+	{ { .name = "semaphore",
+	    .setup = setup,
+	    .thread = { sem_waits, posts_once },
+	    .check = check_sem },
+	  0 },
+	{ { .name = "semaphore, gives up",
+	    .setup = setup,
+	    .thread = { sem_may_time_out, posts_once },
+	    .check = check_sem },
 	  0 },
 };
 
@@ -364,30 +382,8 @@ static const char *const mistake_names[] = {
 	[GIVEN_TWICE] = "handed over and unlocked",
 };
 
-static void run_scenario(const struct scenario *s, enum mistake with)
-{
-	struct fx_model m = {
-		.setup = setup,
-		.check = s->check,
-		.by_stack = true,
-		.quiet = with != RIGHT,
-	};
-
-	mistake = with;
-	for (unsigned i = 0; i < NR_THREADS; i++)
-		m.thread[i] = s->thread[i];
-	fx_model_tap_seeded(&m, s->name, mistake_names[with]);
-}
-
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; i < FX_ARRAY_SIZE(scenarios); i++) {
-		if (argc > 1 && strcmp(argv[1], scenarios[i].name))
-			continue;
-		run_scenario(&scenarios[i], RIGHT);
-		for (unsigned w = RIGHT + 1; w < NR_MISTAKES; w++)
-			if (scenarios[i].mistakes & M(w))
-				run_scenario(&scenarios[i], (enum mistake)w);
-	}
-	return fx_model_tap_done();
+	return fx_model_main(argc > 1 ? argv[1] : NULL, scenarios,
+			     FX_ARRAY_SIZE(scenarios), mistake_names, &mistake);
 }

@@ -12,15 +12,15 @@
 
 #include "sched/needed.h"
 
-static enum mistake {
+enum {
 	RIGHT,
 	LOOKS_EARLY, /* who needs them looks before it says so */
 	STOPS_UNFENCED, /* who stops them does not fence */
 	NO_LOCK, /* who needs them does not wait for who stops them */
 	UNWATCHED, /* who ceases to watch does not look again */
 	NOT_WOKEN, /* the last one wakes nobody */
-	NR_MISTAKES,
-} mistake;
+};
+static unsigned int mistake;
 
 static struct {
 	struct fx_needed needed;
@@ -154,21 +154,23 @@ static void spare(void)
 	}
 }
 
-#define M(m) (1u << (m))
-
-static const struct scenario {
-	const char *name;
-	void (*thread[4])(void);
-	unsigned int mistakes; /* mask of those it must not survive */
-} scenarios[] = {
-	{ "one, twice",
-	  { spare, has_two },
-	  M(LOOKS_EARLY) | M(STOPS_UNFENCED) | M(NO_LOCK) | M(UNWATCHED) |
-		  M(NOT_WOKEN) },
-	{ "two",
-	  { spare, has_task, has_task },
-	  M(LOOKS_EARLY) | M(STOPS_UNFENCED) | M(NO_LOCK) | M(UNWATCHED) |
-		  M(NOT_WOKEN) },
+static const struct fx_model_scenario scenarios[] = {
+	{ { .name = "one, twice",
+	    .setup = setup,
+	    .thread = { spare, has_two },
+	    .check = check_stopped,
+	    .daemons = 1 },
+	  FX_MISTAKE(LOOKS_EARLY) | FX_MISTAKE(STOPS_UNFENCED) |
+		  FX_MISTAKE(NO_LOCK) | FX_MISTAKE(UNWATCHED) |
+		  FX_MISTAKE(NOT_WOKEN) },
+	{ { .name = "two",
+	    .setup = setup,
+	    .thread = { spare, has_task, has_task },
+	    .check = check_stopped,
+	    .daemons = 1 },
+	  FX_MISTAKE(LOOKS_EARLY) | FX_MISTAKE(STOPS_UNFENCED) |
+		  FX_MISTAKE(NO_LOCK) | FX_MISTAKE(UNWATCHED) |
+		  FX_MISTAKE(NOT_WOKEN) },
 };
 
 static const char *const mistake_names[] = {
@@ -179,28 +181,8 @@ static const char *const mistake_names[] = {
 	[NOT_WOKEN] = "wakes nobody",
 };
 
-static void run_scenario(const struct scenario *s, enum mistake with)
+int main(int argc, char **argv)
 {
-	struct fx_model m = {
-		.setup = setup,
-		.check = check_stopped,
-		.daemons = 1,
-		.by_stack = true,
-	};
-
-	mistake = with;
-	for (unsigned int i = 0; i < FX_ARRAY_SIZE(s->thread); i++)
-		m.thread[i] = s->thread[i];
-	fx_model_tap_seeded(&m, s->name, mistake_names[with]);
-}
-
-int main(void)
-{
-	for (size_t i = 0; i < FX_ARRAY_SIZE(scenarios); i++) {
-		run_scenario(&scenarios[i], RIGHT);
-		for (unsigned int w = RIGHT + 1; w < NR_MISTAKES; w++)
-			if (scenarios[i].mistakes & M(w))
-				run_scenario(&scenarios[i], (enum mistake)w);
-	}
-	return fx_model_tap_done();
+	return fx_model_main(argc > 1 ? argv[1] : NULL, scenarios,
+			     FX_ARRAY_SIZE(scenarios), mistake_names, &mistake);
 }

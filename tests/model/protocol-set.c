@@ -15,7 +15,7 @@ static void model_fence(void);
 #define fx_fence() model_fence()
 #include "page/set.c"
 
-enum mistake mistake;
+unsigned int mistake;
 struct model_memory mem;
 struct fx_model_sem owner_sem, core_sem;
 

@@ -169,8 +169,7 @@ static void both_sleep_owner(void)
 		unsigned n = model_reap();
 
 		nr -= n;
-		if (n || model_consume(&view) ||
-		    !fx_set_owner_sleep(&mem.set))
+		if (n || model_consume(&view) || !fx_set_owner_sleep(&mem.set))
 			continue;
 		fx_model_sem_wait(&owner_sem);
 		fx_set_owner_awake(&mem.set);
@@ -212,31 +211,57 @@ static void growing_canceller(void)
 	model_await_all();
 }
 
-#define CONSUMERS(n) ((1u << ((n) + 1)) - 2)
+/* They look for work for ever. */
+#define CONSUMERS(n) .daemons = (1u << ((n) + 1)) - 2
 
-static const struct scenario {
-	const char *name;
-	void (*setup)(void), (*owner)(void), (*other)(void), (*check)(void);
-	unsigned int nr_others;
-	unsigned int mistakes; /* mask of those it must not survive */
-} scenarios[] = {
-	{ "recycling", setup_entries, post_twice_owner, model_consumer,
-	  check_three, 2,
-	  1u << EARLY_SLOT | 1u << EARLY_WORD | 1u << DONE_RECYCLES },
-	{ "chain", setup_chain, chain_owner, model_consumer, check_three, 2,
-	  1u << LATE_LINK },
-	{ "cancel", setup_one, cancel_owner, model_consumer, check_two, 2,
-	  1u << NOTICE_FORGOTTEN },
-	{ "owner sleeps", setup_entries, sleeping_owner, model_consumer,
-	  check_two, 2, 1u << NO_BARRIER | 1u << EARLY_LOOK },
-	{ "core sleeps", setup_one, flushing_owner, sleeping_core, check_two,
-	  1, 1u << NO_BARRIER | 1u << EARLY_LOOK },
-	{ "both sleep", setup_one, both_sleep_owner, sleeping_core, check_one,
-	  1, 1u << NO_BARRIER },
-	{ "growth", setup_one, growing_owner, model_consumer, grown_check, 1,
+static const struct fx_model_scenario scenarios[] = {
+	{ { .name = "recycling",
+	    .setup = setup_entries,
+	    .thread = { post_twice_owner, model_consumer, model_consumer },
+	    .check = check_three,
+	    CONSUMERS(2) },
+	  FX_MISTAKE(EARLY_SLOT) | FX_MISTAKE(EARLY_WORD) |
+		  FX_MISTAKE(DONE_RECYCLES) },
+	{ { .name = "chain",
+	    .setup = setup_chain,
+	    .thread = { chain_owner, model_consumer, model_consumer },
+	    .check = check_three,
+	    CONSUMERS(2) },
+	  FX_MISTAKE(LATE_LINK) },
+	{ { .name = "cancel",
+	    .setup = setup_one,
+	    .thread = { cancel_owner, model_consumer, model_consumer },
+	    .check = check_two,
+	    CONSUMERS(2) },
+	  FX_MISTAKE(NOTICE_FORGOTTEN) },
+	{ { .name = "owner sleeps",
+	    .setup = setup_entries,
+	    .thread = { sleeping_owner, model_consumer, model_consumer },
+	    .check = check_two,
+	    CONSUMERS(2) },
+	  FX_MISTAKE(NO_BARRIER) | FX_MISTAKE(EARLY_LOOK) },
+	{ { .name = "core sleeps",
+	    .setup = setup_one,
+	    .thread = { flushing_owner, sleeping_core },
+	    .check = check_two },
+	  FX_MISTAKE(NO_BARRIER) | FX_MISTAKE(EARLY_LOOK) },
+	{ { .name = "both sleep",
+	    .setup = setup_one,
+	    .thread = { both_sleep_owner, sleeping_core },
+	    .check = check_one },
+	  FX_MISTAKE(NO_BARRIER) },
+	{ { .name = "growth",
+	    .setup = setup_one,
+	    .thread = { growing_owner, model_consumer },
+	    .check = grown_check,
+	    CONSUMERS(1) },
 	  0 },
-	{ "growth and cancel", setup_one, growing_canceller, model_consumer,
-	  check_two, 1, 1u << SHORT_SEGMENT },
+	{ { .name = "growth and cancel",
+	    .setup = setup_one,
+	    .thread = { growing_canceller, model_consumer },
+	    .check = check_two,
+	    CONSUMERS(1) },
+	  FX_MISTAKE(SHORT_SEGMENT) },
 };
 
 static const char *const mistake_names[] = {
@@ -250,30 +275,8 @@ static const char *const mistake_names[] = {
 	[SHORT_SEGMENT] = "segment one record short",
 };
 
-static void run_scenario(const struct scenario *s, enum mistake with)
+int main(int argc, char **argv)
 {
-	struct fx_model m = {
-		.setup = s->setup,
-		.check = s->check,
-		.thread = { s->owner },
-		.by_stack = true,
-	};
-
-	mistake = with;
-	for (unsigned int i = 0; i < s->nr_others; i++)
-		m.thread[i + 1] = s->other;
-	if (s->other == model_consumer)
-		m.daemons = CONSUMERS(s->nr_others);
-	fx_model_tap_seeded(&m, s->name, mistake_names[with]);
-}
-
-int main(void)
-{
-	for (size_t i = 0; i < FX_ARRAY_SIZE(scenarios); i++) {
-		run_scenario(&scenarios[i], RIGHT);
-		for (unsigned int w = RIGHT + 1; w <= SHORT_SEGMENT; w++)
-			if (scenarios[i].mistakes & 1u << w)
-				run_scenario(&scenarios[i], w);
-	}
-	return fx_model_tap_done();
+	return fx_model_main(argc > 1 ? argv[1] : NULL, scenarios,
+			     FX_ARRAY_SIZE(scenarios), mistake_names, &mistake);
 }

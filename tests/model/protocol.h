@@ -18,7 +18,7 @@
 #define NR_MODEL_SLOTS 12 /* registered at the start of each segment */
 
 /* Mistakes planted on purpose: a test that cannot fail is worth nothing. */
-enum mistake {
+enum {
 	RIGHT,
 	NO_BARRIER, /* the sleeper looks without fx_barrier_heavy() */
 	EARLY_LOOK, /* the flag is looked at before the publication */
@@ -29,7 +29,7 @@ enum mistake {
 	NOTICE_FORGOTTEN, /* recycled at the completion, notice outstanding */
 	SHORT_SEGMENT, /* next segment after one record an entry, not two */
 };
-extern enum mistake mistake;
+extern unsigned int mistake;
 
 struct model_memory {
 	struct flexsc_set shared;

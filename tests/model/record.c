@@ -11,7 +11,7 @@
 
 #include "page/record.h"
 
-static enum mistake {
+enum {
 	RIGHT,
 	NO_LOCK,
 	NOT_ANNOUNCED, /* what will be written over */
@@ -20,8 +20,8 @@ static enum mistake {
 	NO_LOOK_BACK, /* the observer trusts what it copied */
 	NO_SECOND_LOOK, /* who clears the word */
 	WORD_FIRST, /* the observer writes the time last */
-	NR_MISTAKES,
-} mistake;
+};
+static unsigned int mistake;
 
 /* A record is two words, its number and its complement; a ring has two. */
 enum {
@@ -149,26 +149,18 @@ static void check_wanted(void)
 	fx_model_assert(mem.wanted);
 }
 
-#define M(m) (1u << (m))
-
-static const struct scenario {
-	const char *name;
-	void (*thread[4])(void);
-	void (*setup)(void);
-	void (*check)(void);
-	unsigned int mistakes; /* mask of those it must not survive */
-} scenarios[] = {
-	{ "ring",
-	  { writes, writes, observes },
-	  setup,
-	  NULL,
-	  M(NO_LOCK) | M(NOT_ANNOUNCED) | M(ANNOUNCED_LATE) |
-		  M(PUBLISHED_EARLY) | M(NO_LOOK_BACK) },
-	{ "lapse",
-	  { lapses, lapses, asks },
-	  setup_asked,
-	  check_wanted,
-	  M(NO_SECOND_LOOK) | M(WORD_FIRST) },
+static const struct fx_model_scenario scenarios[] = {
+	{ { .name = "ring",
+	    .setup = setup,
+	    .thread = { writes, writes, observes } },
+	  FX_MISTAKE(NO_LOCK) | FX_MISTAKE(NOT_ANNOUNCED) |
+		  FX_MISTAKE(ANNOUNCED_LATE) | FX_MISTAKE(PUBLISHED_EARLY) |
+		  FX_MISTAKE(NO_LOOK_BACK) },
+	{ { .name = "lapse",
+	    .setup = setup_asked,
+	    .thread = { lapses, lapses, asks },
+	    .check = check_wanted },
+	  FX_MISTAKE(NO_SECOND_LOOK) | FX_MISTAKE(WORD_FIRST) },
 };
 
 static const char *const mistake_names[] = {
@@ -181,27 +173,8 @@ static const char *const mistake_names[] = {
 	[WORD_FIRST] = "the word first",
 };
 
-static void run_scenario(const struct scenario *s, enum mistake with)
+int main(int argc, char **argv)
 {
-	struct fx_model m = {
-		.setup = s->setup,
-		.check = s->check,
-		.by_stack = true,
-	};
-
-	mistake = with;
-	for (unsigned int i = 0; i < FX_ARRAY_SIZE(s->thread); i++)
-		m.thread[i] = s->thread[i];
-	fx_model_tap_seeded(&m, s->name, mistake_names[with]);
-}
-
-int main(void)
-{
-	for (size_t i = 0; i < FX_ARRAY_SIZE(scenarios); i++) {
-		run_scenario(&scenarios[i], RIGHT);
-		for (unsigned int w = RIGHT + 1; w < NR_MISTAKES; w++)
-			if (scenarios[i].mistakes & M(w))
-				run_scenario(&scenarios[i], (enum mistake)w);
-	}
-	return fx_model_tap_done();
+	return fx_model_main(argc > 1 ? argv[1] : NULL, scenarios,
+			     FX_ARRAY_SIZE(scenarios), mistake_names, &mistake);
 }

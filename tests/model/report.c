@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static unsigned int nr_tap, nr_tap_failed;
 
@@ -16,17 +17,16 @@ void fx_model_region_named(const char *name, void *p, size_t size)
 		fx_machine_error("too many regions");
 		return;
 	}
-	fx_mc.region[fx_mc.nr_regions++] = (struct fx_region){
-		.name = name, .p = p, .size = size
-	};
+	fx_mc.region[fx_mc.nr_regions++] =
+		(struct fx_region){ .name = name, .p = p, .size = size };
 }
 
 void fx_model_name(const char *name, const volatile void *p, size_t size)
 {
 	if (fx_mc.nr_names < FX_MODEL_MAX_NAMES)
-		fx_mc.names[fx_mc.nr_names++] = (struct fx_name){
-			name, (const char *)(uintptr_t)p, size
-		};
+		fx_mc.names[fx_mc.nr_names++] =
+			(struct fx_name){ name, (const char *)(uintptr_t)p,
+					  size };
 }
 
 const char *fx_report_address(const char *p, char *buf, size_t size)
@@ -74,8 +74,7 @@ static const char *const op_names[] = {
 
 #define X(v) ((unsigned long long)(v))
 
-void fx_report_op(unsigned int thread, const struct fx_op *op,
-		  uint64_t result)
+void fx_report_op(unsigned int thread, const struct fx_op *op, uint64_t result)
 {
 	char buf[64] = "";
 
@@ -120,8 +119,7 @@ void fx_report_flush(unsigned int thread, const struct fx_cell *cell)
 	char buf[64];
 
 	printf("#    T%u's store %s = 0x%llx becomes visible\n", thread,
-	       fx_report_address(cell->addr, buf, sizeof(buf)),
-	       X(cell->value));
+	       fx_report_address(cell->addr, buf, sizeof(buf)), X(cell->value));
 }
 
 void fx_report_blocked(void)
@@ -154,23 +152,11 @@ void fx_model_tap(const struct fx_model *m, bool expect_failure)
 	nr_tap++;
 	nr_tap_failed += !good;
 	printf("# %llu states, %llu transitions, %llu endings, depth %u, "
-	       "%.3f s%s%s\n", X(s.states), X(s.transitions), X(s.endings),
-	       s.max_depth, s.seconds, s.failure[0] ? ", found: " : "",
-	       s.failure);
+	       "%.3f s%s%s\n",
+	       X(s.states), X(s.transitions), X(s.endings), s.max_depth,
+	       s.seconds, s.failure[0] ? ", found: " : "", s.failure);
 	printf("%sok %u - %s\n", good ? "" : "not ", nr_tap, m->name);
 	fflush(stdout);
-}
-
-void fx_model_tap_seeded(const struct fx_model *m, const char *name,
-			 const char *mistake)
-{
-	struct fx_model copy = *m;
-	char whole[120];
-
-	snprintf(whole, sizeof(whole), "%s%s%s", name, mistake ? ": " : "",
-		 mistake ? mistake : "");
-	copy.name = whole;
-	fx_model_tap(&copy, mistake);
 }
 
 void fx_model_tap_both(const struct fx_model *m, bool expect_failure)
@@ -190,4 +176,36 @@ int fx_model_tap_done(void)
 {
 	printf("1..%u\n", nr_tap);
 	return nr_tap_failed ? 1 : 0;
+}
+
+static void run_with(const struct fx_model *m, const char *mistake)
+{
+	struct fx_model copy = *m;
+	char name[120];
+
+	snprintf(name, sizeof(name), "%s%s%s", m->name, mistake ? ": " : "",
+		 mistake ? mistake : "");
+	copy.name = name;
+	copy.by_stack = true;
+	fx_model_tap(&copy, mistake);
+}
+
+int fx_model_main(const char *name, const struct fx_model_scenario *scenarios,
+		  size_t nr, const char *const *mistakes, unsigned int *mistake)
+{
+	for (size_t i = 0; i < nr; i++) {
+		const struct fx_model_scenario *s = &scenarios[i];
+
+		if (name && strcmp(name, s->model.name))
+			continue;
+		*mistake = 0;
+		run_with(&s->model, NULL);
+		for (unsigned int m = 1; m < 32; m++) {
+			if (!(s->mistakes & 1u << m))
+				continue;
+			*mistake = m;
+			run_with(&s->model, mistakes[m]);
+		}
+	}
+	return fx_model_tap_done();
 }

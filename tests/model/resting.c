@@ -12,14 +12,14 @@
 #include "sched/idle.h"
 #include "sched/ready.c"
 
-static enum mistake {
+enum {
 	RIGHT,
 	NO_FENCE, /* who sleeps does not fence */
 	TOLD_EARLY, /* the change is announced before it is made */
 	OLD_LOOK, /* who sleeps goes by what it saw before it said so */
 	KEPT, /* who rests does not hand on */
-	NR_MISTAKES,
-} mistake;
+};
+static unsigned int mistake;
 
 #define NR_TASKS 2
 
@@ -178,22 +178,20 @@ static void sends_to_rest(void)
 	fx_store_release(&mem.rests, 1u);
 }
 
-#define M(m) (1u << (m))
-
-static const struct scenario {
-	const char *name;
-	void (*thread[4])(void);
-	void (*setup)(void);
-	unsigned int mistakes; /* mask of those it must not survive */
-} scenarios[] = {
-	{ "called back",
-	  { may_rest, has_two, calls_back },
-	  setup_resting,
-	  M(NO_FENCE) | M(TOLD_EARLY) | M(OLD_LOOK) },
-	{ "sent to rest",
-	  { may_rest, heir, sends_task, sends_to_rest },
-	  setup,
-	  M(NO_FENCE) | M(KEPT) },
+static const struct fx_model_scenario scenarios[] = {
+	{ { .name = "called back",
+	    .setup = setup_resting,
+	    .thread = { may_rest, has_two, calls_back },
+	    .check = check_each_once,
+	    .daemons = 1 },
+	  FX_MISTAKE(NO_FENCE) | FX_MISTAKE(TOLD_EARLY) |
+		  FX_MISTAKE(OLD_LOOK) },
+	{ { .name = "sent to rest",
+	    .setup = setup,
+	    .thread = { may_rest, heir, sends_task, sends_to_rest },
+	    .check = check_each_once,
+	    .daemons = 1 },
+	  FX_MISTAKE(NO_FENCE) | FX_MISTAKE(KEPT) },
 };
 
 static const char *const mistake_names[] = {
@@ -203,28 +201,8 @@ static const char *const mistake_names[] = {
 	[KEPT] = "kept what it does not run",
 };
 
-static void run_scenario(const struct scenario *s, enum mistake with)
+int main(int argc, char **argv)
 {
-	struct fx_model m = {
-		.setup = s->setup,
-		.check = check_each_once,
-		.daemons = 1,
-		.by_stack = true,
-	};
-
-	mistake = with;
-	for (unsigned int i = 0; i < FX_ARRAY_SIZE(s->thread); i++)
-		m.thread[i] = s->thread[i];
-	fx_model_tap_seeded(&m, s->name, mistake_names[with]);
-}
-
-int main(void)
-{
-	for (size_t i = 0; i < FX_ARRAY_SIZE(scenarios); i++) {
-		run_scenario(&scenarios[i], RIGHT);
-		for (unsigned int w = RIGHT + 1; w < NR_MISTAKES; w++)
-			if (scenarios[i].mistakes & M(w))
-				run_scenario(&scenarios[i], (enum mistake)w);
-	}
-	return fx_model_tap_done();
+	return fx_model_main(argc > 1 ? argv[1] : NULL, scenarios,
+			     FX_ARRAY_SIZE(scenarios), mistake_names, &mistake);
 }

@@ -20,7 +20,7 @@ static void model_barrier(void);
 #include "sched/idle.h"
 #include "sched/ready.c"
 
-static enum mistake {
+enum {
 	RIGHT,
 	EARLY_PUBLISH, /* parked before the context is saved */
 	STORED_PUBLISH, /* published by a store: forgets the latch */
@@ -33,8 +33,8 @@ static enum mistake {
 	STORED_TAKE, /* the watchdog decides by a store */
 	NO_GATE, /* a lent task is taken before it is saved */
 	NO_FUTEX, /* who wakes a task at home forgets its kernel thread */
-	NR_MISTAKES,
-} mistake;
+};
+static unsigned int mistake;
 
 #define NR_TASKS 6
 #define NR_STOLEN 4
@@ -607,52 +607,54 @@ static void mover(void)
 	fx_store_release(&mem.stop, 1u);
 }
 
-#define M(m) (1u << (m))
-
-static const struct scenario {
-	const char *name;
-	void (*thread[4])(void);
-	void (*check)(void);
-	unsigned int mistakes; /* mask of those it must not survive */
-	unsigned int daemons;
-} scenarios[] = {
-	{ "park and wake",
-	  { first_carrier, second_carrier, waker, other_waker },
-	  check_parked_twice,
-	  M(EARLY_PUBLISH) | M(STORED_PUBLISH) | M(NO_LATCH) | M(NO_TICKET),
-	  0 },
-	{ "interrupt", { interrupted, asker }, check_once, M(EARLY_LOOK), 0 },
-	{ "stealing",
-	  { small_holder, thief, thief },
-	  check_all_run,
-	  M(STORED_HEAD),
-	  0 },
-	{ "overflow and inbox",
-	  { holder, thief, poster },
-	  check_at_most_once,
-	  M(STORED_HEAD),
-	  0 },
-	{ "sleep and post",
-	  { sleeping_carrier, first_poster, second_poster },
-	  check_two,
-	  M(NO_FENCE) | M(EARLY_LOOK),
-	  0 },
-	{ "sleep and steal",
-	  { busy_holder, sleeping_thief },
-	  check_two,
-	  M(NO_FENCE) | M(EARLY_LOOK),
-	  1u << 1 },
-	{ "hand-off",
-	  { carrier_comes_and_goes, watchdog, spare },
-	  check_accesses,
-	  M(NO_BARRIER) | M(STORED_TAKE),
-	  0 },
-	{ "moved home",
-	  { parked_once, home_waker, mover },
-	  check_once,
-	  M(NO_FUTEX),
-	  0 },
-	{ "lending", { lender, receiver }, check_once, M(NO_GATE), 0 },
+static const struct fx_model_scenario scenarios[] = {
+	{ { .name = "park and wake",
+	    .setup = setup,
+	    .thread = { first_carrier, second_carrier, waker, other_waker },
+	    .check = check_parked_twice },
+	  FX_MISTAKE(EARLY_PUBLISH) | FX_MISTAKE(STORED_PUBLISH) |
+		  FX_MISTAKE(NO_LATCH) | FX_MISTAKE(NO_TICKET) },
+	{ { .name = "interrupt",
+	    .setup = setup,
+	    .thread = { interrupted, asker },
+	    .check = check_once },
+	  FX_MISTAKE(EARLY_LOOK) },
+	{ { .name = "stealing",
+	    .setup = setup,
+	    .thread = { small_holder, thief, thief },
+	    .check = check_all_run },
+	  FX_MISTAKE(STORED_HEAD) },
+	{ { .name = "overflow and inbox",
+	    .setup = setup,
+	    .thread = { holder, thief, poster },
+	    .check = check_at_most_once },
+	  FX_MISTAKE(STORED_HEAD) },
+	{ { .name = "sleep and post",
+	    .setup = setup,
+	    .thread = { sleeping_carrier, first_poster, second_poster },
+	    .check = check_two },
+	  FX_MISTAKE(NO_FENCE) | FX_MISTAKE(EARLY_LOOK) },
+	{ { .name = "sleep and steal",
+	    .setup = setup,
+	    .thread = { busy_holder, sleeping_thief },
+	    .check = check_two,
+	    .daemons = 1u << 1 },
+	  FX_MISTAKE(NO_FENCE) | FX_MISTAKE(EARLY_LOOK) },
+	{ { .name = "hand-off",
+	    .setup = setup,
+	    .thread = { carrier_comes_and_goes, watchdog, spare },
+	    .check = check_accesses },
+	  FX_MISTAKE(NO_BARRIER) | FX_MISTAKE(STORED_TAKE) },
+	{ { .name = "moved home",
+	    .setup = setup,
+	    .thread = { parked_once, home_waker, mover },
+	    .check = check_once },
+	  FX_MISTAKE(NO_FUTEX) },
+	{ { .name = "lending",
+	    .setup = setup,
+	    .thread = { lender, receiver },
+	    .check = check_once },
+	  FX_MISTAKE(NO_GATE) },
 };
 
 static const char *const mistake_names[] = {
@@ -669,30 +671,8 @@ static const char *const mistake_names[] = {
 	[NO_FUTEX] = "no futex wake",
 };
 
-static void run_scenario(const struct scenario *s, enum mistake with)
-{
-	struct fx_model m = {
-		.setup = setup,
-		.check = s->check,
-		.daemons = s->daemons,
-		.by_stack = true,
-	};
-
-	mistake = with;
-	for (unsigned int i = 0; i < FX_ARRAY_SIZE(s->thread); i++)
-		m.thread[i] = s->thread[i];
-	fx_model_tap_seeded(&m, s->name, mistake_names[with]);
-}
-
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; i < FX_ARRAY_SIZE(scenarios); i++) {
-		if (argc > 1 && strcmp(argv[1], scenarios[i].name))
-			continue;
-		run_scenario(&scenarios[i], RIGHT);
-		for (unsigned int w = RIGHT + 1; w < NR_MISTAKES; w++)
-			if (scenarios[i].mistakes & M(w))
-				run_scenario(&scenarios[i], (enum mistake)w);
-	}
-	return fx_model_tap_done();
+	return fx_model_main(argc > 1 ? argv[1] : NULL, scenarios,
+			     FX_ARRAY_SIZE(scenarios), mistake_names, &mistake);
 }
