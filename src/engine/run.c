@@ -136,8 +136,11 @@ static enum step run_fd(struct fx_runner *r, uint32_t index, int64_t *ret)
 		struct fx_others none = { .turn = fx_park_turn(r->park,
 							       index) };
 		enum fx_try verdict =
-			fx_park_try(r->park, call, none, r->guard, &seq);
+			fx_park_quick(r->park, call, none, r->guard, &seq);
 
+		if (verdict == FX_TRY_NOT_QUICK)
+			verdict = fx_park_try(r->park, call, none, r->guard,
+					      &seq);
 		if (verdict == FX_TRY_PARK) {
 			switch (fx_park_add(r->park, index, seq)) {
 			case FX_PARKED:

@@ -368,12 +368,20 @@ static inline int plain_flags(const struct flexsc_entry *call, unsigned dir)
 	return usual;
 }
 
-static inline bool known_to_wait(const struct fx_fdrec *rec, unsigned dir)
+static inline bool known_to_wait(const struct fx_fdrec *rec, unsigned dir,
+				 bool turn)
 {
-	return rec->first[dir] || (rec->flags & (FX_FD_TRIED(dir) |
-						 FX_FD_READY(dir) |
-						 FX_FD_HUP)) ==
-					  FX_FD_TRIED(dir);
+	return (rec->first[dir] && !turn) ||
+	       (rec->flags & (FX_FD_TRIED(dir) | FX_FD_READY(dir) |
+			      FX_FD_HUP)) == FX_FD_TRIED(dir);
+}
+
+/* As must_wait(), of one that is known to wait. */
+static inline bool may_wait(const struct fx_fdrec *rec,
+			    const struct flexsc_entry *call)
+{
+	return rec->flags & FX_FD_BLOCKING &&
+	       (call->nr <= SYS_write || !(call->args[3] & MSG_DONTWAIT));
 }
 
 static inline enum fx_try quick_read(struct fx_park *park,
@@ -459,14 +467,18 @@ quick(struct fx_park *park, struct flexsc_entry *call, unsigned dir,
 		if (verdict != FX_TRY_DONE)
 			return verdict;
 	}
-	if (fx_unlikely(!rec || flags < 0 || !call->args[2] ||
-			known_to_wait(rec, dir))) {
+	if (fx_unlikely(!rec || flags < 0 || !call->args[2] || call->ret)) {
 		fx_park_unlock(park);
 		if (rec) /* has been asked for them */
-			others = (struct fx_others){ 0 };
+			others.nr = others.gathers = 0;
 		return fx_park_try(park, call, others, guard, seq);
 	}
 	rec->strays = 0;
+	if (known_to_wait(rec, dir, others.turn) && may_wait(rec, call)) {
+		*seq = fx_park_seq(rec, dir);
+		fx_park_unlock(park);
+		return FX_TRY_PARK;
+	}
 	return dir == FX_OUT ?
 		       quick_write(park, call, rec, guard, seq, flags) :
 		       quick_read(park, call, rec, guard, seq, flags);

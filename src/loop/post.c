@@ -124,12 +124,11 @@ static int post(struct flexsc_loop *loop, struct flexsc_event *ev,
 	return 0;
 }
 
-/* The usual postings have been sorted out. */
+/* The usual postings have been sorted out. @call: its arguments are there. */
 static int post_in_full(struct flexsc_event *ev, unsigned int nr,
-			const __u64 *args)
+			struct flexsc_entry *call)
 {
 	struct flexsc_loop *loop = fx_loop_current;
-	struct flexsc_entry call;
 	int bad;
 
 	if (!loop)
@@ -141,18 +140,17 @@ static int post_in_full(struct flexsc_event *ev, unsigned int nr,
 			return -EBUSY;
 		ev->loop_ = loop;
 	}
-	call.nr = (uint16_t)nr;
-	call.nr_args = fx_call_table[nr].nr_args;
-	call.flags = 0;
-	memcpy(call.args, args, sizeof(call.args));
-	call.ret = 0;
+	call->nr = (uint16_t)nr;
+	call->nr_args = fx_call_table[nr].nr_args;
+	call->flags = 0;
+	call->ret = 0;
 	if (ev && ev->timeout_ns) {
 		bad = start_timeout(loop, ev);
 		if (bad)
 			return bad;
 	}
 	fx_loop_count_call(loop, nr);
-	bad = post(loop, ev, &call);
+	bad = post(loop, ev, call);
 	if (fx_unlikely(bad) && ev && ev->timer_)
 		fx_timers_remove(&loop->timers, ev);
 	return bad;
@@ -166,14 +164,20 @@ static __attribute__((noinline)) int
 post_unusual(struct flexsc_event *ev, unsigned int nr, __u64 a0, __u64 a1,
 	     __u64 a2, __u64 a3, __u64 a4, __u64 a5)
 {
-	const __u64 args[6] = { a0, a1, a2, a3, a4, a5 };
 	struct flexsc_loop *loop = fx_loop_current;
+	struct flexsc_entry call;
 
+	call.args[0] = a0;
+	call.args[1] = a1;
+	call.args[2] = a2;
+	call.args[3] = a3;
+	call.args[4] = a4;
+	call.args[5] = a5;
 	if (nr >= FX_NR_CALLS)
 		nr = FX_NR_CALLS - 1; /* does not exist either */
 	if (loop && loop->mode & FX_LOOP_COLLECTING)
-		return fx_loop_collect(loop, ev, nr, args);
-	return post_in_full(ev, nr, args);
+		return fx_loop_collect(loop, ev, nr, call.args);
+	return post_in_full(ev, nr, &call);
 }
 
 /*
@@ -280,7 +284,7 @@ int flexsc_post(struct flexsc_event *ev, unsigned int nr, long a0, long a1,
 int flexsc_ready(struct flexsc_event *ev, int fd, unsigned int events)
 {
 	const unsigned int out = POLLOUT | POLLWRNORM | POLLWRBAND;
-	const __u64 args[6] = { (__u64)fd, events };
+	struct flexsc_entry call = { .args = { (__u64)fd, events } };
 	struct flexsc_loop *loop = fx_loop_current;
 	unsigned int nr = events & out ? FX_READY_OUT : FX_READY_IN;
 
@@ -288,8 +292,8 @@ int flexsc_ready(struct flexsc_event *ev, int fd, unsigned int events)
 	    (events & out && events & 0xffff & ~out))
 		return -EINVAL;
 	if (loop && loop->mode & FX_LOOP_COLLECTING)
-		return fx_loop_collect(loop, ev, nr, args);
-	return post_in_full(ev, nr, args);
+		return fx_loop_collect(loop, ev, nr, call.args);
+	return post_in_full(ev, nr, &call);
 }
 
 int flexsc_take(struct flexsc_event *ev)
