@@ -78,10 +78,11 @@ static void *watch(void *arg)
 	return NULL;
 }
 
-static bool start(struct fx_guard *g)
+bool fx_guard_start(struct fx_guard *g)
 {
 	pthread_attr_t attr;
 	sigset_t before;
+	int saved = errno;
 
 	if (g->started || !fx_interrupt_signal())
 		return g->started;
@@ -89,6 +90,7 @@ static bool start(struct fx_guard *g)
 	pthread_attr_setstacksize(&attr, 64 * 1024);
 	fx_pool_mask(&before);
 	g->started = pthread_create(&g->watcher, &attr, watch, g) == 0;
+	errno = saved;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return g->started;
@@ -138,7 +140,7 @@ int64_t fx_guard_call(struct fx_guard *g, const struct flexsc_entry *call)
 	int64_t ret;
 	bool blocked;
 
-	start(g);
+	fx_guard_start(g);
 	for (unsigned i = 0; i < call->nr_args; i++)
 		args[i] = call->args[i];
 	note_thread(g);

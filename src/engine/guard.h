@@ -48,6 +48,9 @@ struct fx_guard {
 void fx_guard_init(struct fx_guard *guard, const pid_t *holder);
 void fx_guard_fini(struct fx_guard *guard);
 
+/* Guarded calls do so. Return: false: there will be nobody to watch them. */
+bool fx_guard_start(struct fx_guard *guard);
+
 /* Is this a number to guard? */
 bool fx_guard_wanted(unsigned int nr);
 

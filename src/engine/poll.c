@@ -291,7 +291,7 @@ static void post_first(struct fx_poll *e, uint32_t index)
 			break;
 		}
 	}
-	fx_pool_push(&e->pool, index);
+	fx_pool_push(&e->runner, index);
 }
 
 static void poll_post(struct fx_engine *engine, const uint32_t *indices,

@@ -245,7 +245,7 @@ void fx_pool_mask(sigset_t *before)
 	pthread_sigmask(SIG_SETMASK, &mask, before);
 }
 
-/* Under the lock. */
+/* Under the lock. What fails may set errno. */
 static bool add_thread(struct fx_pool *pool)
 {
 	struct fx_worker *w = calloc(1, sizeof(*w));
@@ -314,45 +314,6 @@ void fx_pool_fini(struct fx_pool *pool)
 	join(pool->ended);
 }
 
-void fx_pool_push(struct fx_pool *pool, uint32_t index)
-{
-	fx_park_hold(pool->model->park, index);
-	if (!pool->instead || !pool->instead(pool, index))
-		fx_pool_queue(pool, index);
-}
-
-void fx_pool_queue(struct fx_pool *pool, uint32_t index)
-{
-	struct fx_worker *w = NULL, *ended;
-
-	fx_count(pool->counters, handed_over);
-	fx_lock(&pool->lock);
-	ended = pool->ended;
-	pool->ended = NULL;
-	if (!pool->signal)
-		pool->signal = fx_interrupt_signal();
-	pool->set->beside[index].next = 0;
-	if (pool->last)
-		pool->set->beside[pool->last - 1].next = index + 1;
-	else
-		pool->first = index + 1;
-	pool->last = index + 1;
-	count(&pool->nr_queued, 1);
-	count(&pool->nr_pending, 1);
-	if (pool->idle) {
-		w = pool->idle;
-		pool->idle = w->next_idle;
-		fx_store_release(&w->wake, 1u);
-	} else if (pool->nr_threads < pool->max_threads) {
-		add_thread(pool);
-	}
-	fx_unlock(&pool->lock);
-	if (w)
-		fx_futex_wake(&w->wake, 1);
-	if (fx_unlikely(ended))
-		join(ended);
-}
-
 static bool unqueue(struct fx_pool *pool, uint32_t index)
 {
 	uint32_t before = 0;
@@ -374,6 +335,63 @@ static bool unqueue(struct fx_pool *pool, uint32_t index)
 		return true;
 	}
 	return false;
+}
+
+void fx_pool_push(struct fx_runner *runner, uint32_t index)
+{
+	struct fx_pool *pool = runner->pool;
+
+	fx_park_hold(runner->park, index);
+	if (!pool->instead || !pool->instead(pool, index))
+		fx_pool_queue(runner, index);
+}
+
+/* Nobody is there who could make it, and nobody would ever look for it. */
+static void give_up(struct fx_runner *runner, uint32_t index)
+{
+	const struct flexsc_entry *call = fx_set_entry(runner->set, index);
+	bool begun = call->ret > 0 && call->nr != SYS_connect;
+
+	fx_run_over(runner, index, begun ? call->ret : -ENOMEM);
+}
+
+void fx_pool_queue(struct fx_runner *runner, uint32_t index)
+{
+	struct fx_pool *pool = runner->pool;
+	struct fx_worker *w = NULL, *ended;
+	bool stranded = false;
+	int saved = errno;
+
+	fx_count(pool->counters, handed_over);
+	fx_lock(&pool->lock);
+	ended = pool->ended;
+	pool->ended = NULL;
+	if (!pool->signal)
+		pool->signal = fx_interrupt_signal();
+	pool->set->beside[index].next = 0;
+	if (pool->last)
+		pool->set->beside[pool->last - 1].next = index + 1;
+	else
+		pool->first = index + 1;
+	pool->last = index + 1;
+	count(&pool->nr_queued, 1);
+	count(&pool->nr_pending, 1);
+	if (pool->idle) {
+		w = pool->idle;
+		pool->idle = w->next_idle;
+		fx_store_release(&w->wake, 1u);
+	} else if (pool->nr_threads < pool->max_threads) {
+		stranded = !add_thread(pool) && !pool->nr_threads &&
+			   unqueue(pool, index);
+		errno = saved;
+	}
+	fx_unlock(&pool->lock);
+	if (fx_unlikely(stranded))
+		give_up(runner, index);
+	if (w)
+		fx_futex_wake(&w->wake, 1);
+	if (fx_unlikely(ended))
+		join(ended);
 }
 
 bool fx_pool_cancel(struct fx_pool *pool, uint32_t index)

@@ -71,13 +71,15 @@ void fx_pool_abandon(struct fx_pool *pool);
 
 /**
  * fx_pool_push - hand an entry (and its chain) to a syscall thread
+ * @runner: of the caller, whose entry it is
  *
- * Context: owner; syscall threads keep what they have.
+ * Context: owner, core thread; syscall threads keep what they have. Where there
+ * is no thread and none can be made, the call is over: -ENOMEM.
  */
-void fx_pool_push(struct fx_pool *pool, uint32_t index);
+void fx_pool_push(struct fx_runner *runner, uint32_t index);
 
 /* The same, without asking `instead` first. */
-void fx_pool_queue(struct fx_pool *pool, uint32_t index);
+void fx_pool_queue(struct fx_runner *runner, uint32_t index);
 
 /*
  * Give the calling thread the signal mask of a syscall thread, for threads it

@@ -82,7 +82,7 @@ enum step {
 
 static enum step to_pool(struct fx_runner *r, uint32_t index)
 {
-	fx_pool_push(r->pool, index);
+	fx_pool_push(r, index);
 	return STEP_GONE;
 }
 

@@ -191,7 +191,7 @@ static enum fx_try try_alone(struct flexsc_entry *call, struct fx_guard *guard)
 		return verdict;
 	if (!fx_is_ready_wait(call->nr))
 		return FX_TRY_THREAD;
-	call->ret = -ENOSYS;
+	call->ret = -ENOMEM;
 	return FX_TRY_DONE;
 }
 

@@ -399,7 +399,7 @@ static void begin_again(struct uring_engine *e, uint32_t index)
 	if (fx_engine_desc(&e->poll.base, call->nr)->call_class !=
 		    FX_CALL_WAIT ||
 	    !take(&e->poll.pool, index))
-		fx_pool_queue(&e->poll.pool, index);
+		fx_pool_queue(&e->poll.runner, index);
 }
 
 static void on_result(struct uring_engine *e, uint32_t index, int64_t ret)
@@ -429,7 +429,7 @@ static void on_result(struct uring_engine *e, uint32_t index, int64_t ret)
 		ret = ret >= 0 ? done + ret : done;
 		if (ret > done && fx_rest_more(call, ret)) {
 			call->ret = ret;
-			fx_pool_push(&e->poll.pool, index);
+			fx_pool_push(&e->poll.runner, index);
 			return;
 		}
 	}

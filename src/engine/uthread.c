@@ -36,13 +36,16 @@ static struct fx_uthread *of(struct fx_engine *engine)
 /*
  * What the owner leaves to the core thread: a close ends the calls posted
  * before it, and the core thread may be in the middle of one of them. And what
- * may wait for storage, while one is stuck there.
+ * may wait for storage, while one is stuck there. And an accept, for which the two
+ * would be rivals, if there is nobody to get the owner out of one.
  */
 static bool may_help(const struct flexsc_entry *entry, void *arg)
 {
 	struct fx_uthread *e = arg;
 	const struct fx_call_desc *desc = fx_engine_desc(&e->poll.base, entry->nr);
 
+	if (entry->nr == SYS_accept || entry->nr == SYS_accept4)
+		return fx_guard_start(&e->poll.guard);
 	return !(desc->flags & FX_CALL_CLOSES) &&
 	       !(desc->call_class == FX_CALL_DISK &&
 		 fx_load_relaxed(&e->nr_stuck));

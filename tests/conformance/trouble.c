@@ -315,6 +315,49 @@ static void out_of_memory(void)
 	loop = NULL;
 }
 
+/*
+ * A call that takes a thread, and no memory for one: it ends all the same, with
+ * what stands behind it in its chain. And with memory it is as always.
+ */
+static void no_thread(void)
+{
+	struct timespec nap = { .tv_nsec = 1000000 };
+	struct op slept = { 0 }, behind = { 0 };
+	struct rlimit limit, before;
+	int listener, client;
+	uint16_t port;
+	int64_t ret;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	skip("sanitizers need all of the address space");
+#endif
+	if (flexsc_loop_engine(loop)[0] == 'k')
+		skip("kmod's threads are not the pool's, and set errno");
+	listener = make_listener(&port);
+	client = connect_to(port);
+	CHECK_EQ(getrlimit(RLIMIT_AS, &before), 0);
+	limit = before;
+	limit.rlim_cur = address_space();
+	CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+	/* It wants somebody to watch it, who is not to be had either. */
+	ret = CALL(accept, listener, NULL, NULL);
+	CHECK(ret >= 0 || ret == -ENOMEM);
+	ret = CALL(nanosleep, &nap, NULL);
+	CHECK(ret == 0 || ret == -ENOMEM);
+	CHECK_EQ(flexsc_chain_begin(), 0);
+	POST(nanosleep, &slept, &nap, NULL);
+	POST(post, &behind, SYS_getpid, 0, 0, 0, 0, 0, 0);
+	CHECK_EQ(flexsc_chain_end(), 0);
+	WAIT(&behind);
+	CHECK_EQ(slept.nr_done, 1);
+	CHECK_EQ(behind.ev.ret, slept.ev.ret ? -ECANCELED : getpid());
+	if (strcmp(flexsc_loop_engine(loop), "poll") == 0)
+		CHECK_EQ(ret, -ENOMEM);
+	CHECK_EQ(setrlimit(RLIMIT_AS, &before), 0);
+	CHECK_EQ(CALL(nanosleep, &nap, NULL), 0);
+	close(client);
+}
+
 static volatile sig_atomic_t nr_alarms;
 
 static void count_alarm(int sig)
@@ -556,6 +599,7 @@ static const struct test tests[] = {
 	{ "positions_of_a_pipe", positions_of_a_pipe, 0 },
 	{ "out_of_descriptors", out_of_descriptors, 0 },
 	{ "out_of_memory", out_of_memory, TEST_NO_LOOP | TEST_SLOW },
+	{ "no_thread", no_thread, 0 },
 	{ "signals", signals, 0 },
 	{ "fork_outstanding", fork_outstanding, 0 },
 	{ "fork_without_descriptors", fork_without_descriptors, 0 },
