@@ -148,7 +148,7 @@ static void hundred_thousand(void)
 		POST(read, &ops[i], sv[i / each][0], &bufs[i], 1);
 	for (int i = 0; i < NR; i++)
 		CHECK_EQ(flexsc_cancel(&ops[i].ev), 0);
-	RUN_UNTIL(nr_ops_done, 2 * NR + 1000);
+	RUN_UNTIL(nr_ops_done, 2 * NR + rounds * 1000);
 	for (int i = 0; i < NR; i++)
 		CHECK_EQ(ops[i].ev.ret, -ECANCELED);
 }
