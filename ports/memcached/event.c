@@ -249,6 +249,8 @@ int event_base_set(struct event_base *base, struct event *ev)
 
 int event_add(struct event *ev, const struct timeval *after)
 {
+	if (!io_of(ev))
+		return -1;
 	if (after)
 		ev->after = *after;
 	ev->added = true;

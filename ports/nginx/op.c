@@ -59,10 +59,14 @@ void ngx_flexsc_ops_run(ngx_uint_t post)
 static void watched(struct ngx_flexsc_op *op)
 {
 	ngx_event_t *ev = op->owner;
+	int64_t ret = op->call.ret;
 
 	ngx_flexsc_op_free(op);
-	if (ev)
-		ngx_flexsc_deliver(ev);
+	if (!ev)
+		return;
+	/* For want of memory: not again, so nginx ends the connection. */
+	ev->error |= ret < 0;
+	ngx_flexsc_deliver(ev);
 }
 
 void ngx_flexsc_deliver(ngx_event_t *ev)
@@ -84,7 +88,7 @@ void ngx_flexsc_deliver(ngx_event_t *ev)
 
 ngx_int_t ngx_flexsc_watch(ngx_event_t *ev, bool next)
 {
-	struct ngx_flexsc_op *op = ngx_flexsc_op_new();
+	struct ngx_flexsc_op *op = ev->error ? NULL : ngx_flexsc_op_new();
 	ngx_connection_t *c = ev->data;
 	unsigned int events = ev->write ? POLLOUT : POLLIN | POLLRDHUP;
 	int bad;

@@ -9,6 +9,8 @@ import ctypes
 import os
 import pathlib
 import random
+import re
+import resource
 import signal
 import socket
 import subprocess
@@ -146,6 +148,14 @@ def memory_kb(pid):
     """Resident and its own: files that are mapped do not count."""
     fields = pathlib.Path(f"/proc/{pid}/statm").read_text().split()
     return (int(fields[1]) - int(fields[2])) * PAGE_KB
+
+
+def limit_memory(pid, limited=True):
+    """From now on it gets none; or as much as it likes."""
+    text = pathlib.Path(f"/proc/{pid}/status").read_text()
+    most = int(re.search(r"VmData:\s+(\d+) kB", text)[1]) * 1024 if limited else \
+        resource.RLIM_INFINITY
+    resource.prlimit(pid, resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
 
 
 def switches_of(pid):

@@ -230,6 +230,38 @@ def too_many(stage):
             client.close()
 
 
+def is_served(client):
+    """Or turned away; not left waiting."""
+    try:
+        client.send(b"mn\r\n")
+        return client.until(b"\r\n") == b"MN\r\n"
+    except (process.Failure, ConnectionError):
+        return False
+
+
+def little_memory(stage):
+    """It gets no more memory: whom it cannot serve it turns away, and lives on."""
+    with server(stage, "-t", "1", "-c", "4000") as running:
+        keeper = running.client()
+        keeper.store(b"k", value_of(100))
+        before = running.descriptors()
+        process.limit_memory(running.process.pid)
+        clients, served = [], 0
+        while served == len(clients):
+            expect(len(clients) < 3000, "its memory does not end")
+            clients.append(running.client())
+            served += is_served(clients[-1])
+        more = [running.client() for _ in range(100)]
+        served = sum(map(is_served, more))
+        expect(keeper.get(b"k") == value_of(100), "who was there is not served")
+        process.limit_memory(running.process.pid, False)
+        for client in clients + more:
+            client.close()
+        until(lambda: running.descriptors() <= before, "the end of all")
+        clients = [running.client() for _ in range(200)]
+        expect(all(map(is_served, clients)), "not served afterwards")
+
+
 def idle_timeout(stage):
     with server(stage, "-o", "idle_timeout=1") as running:
         client = running.client()
@@ -448,7 +480,7 @@ def can_be_measured(stage):
                f"no figures of {name}: {done.stdout[-1000:]}")
 
 
-SMOKE = (pieces, pipelines, slow_reader, disappearing, too_many, watched, encrypted, slabs_move,
+SMOKE = (pieces, pipelines, slow_reader, disappearing, too_many, little_memory, watched, encrypted, slabs_move,
          stops_and_goes_on)
 ONCE = (idle_timeout, nothing_to_do, own_testapp, own_tests, can_be_measured)  # with the first engine
 LONG = (all_own_tests, a_million_requests, checked_by_valgrind)

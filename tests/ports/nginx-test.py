@@ -544,13 +544,6 @@ def few_descriptors(stage):
     return True
 
 
-def limit_memory(pid, more):
-    """So many bytes above what it has now; None: as many as it likes."""
-    now = int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.prlimit(pid, resource.RLIMIT_AS, (
-        resource.RLIM_INFINITY if more is None else now + more, resource.RLIM_INFINITY))
-
-
 def half_asked(server, number):
     """Connections with all but the last byte of a request; those put out are left out."""
     conns = []
@@ -579,7 +572,7 @@ def little_memory(stage):
             ask(server, get("/" + name))
         process.wait_until(lambda: rest(server) < 0.1, 20, "rest")
         workers, descriptors = server.workers(), open_count(server)
-        limit_memory(workers[0], 0)
+        process.limit_memory(workers[0])
         conns = half_asked(server, 600)
         process.wait_until(lambda: "Cannot allocate memory" in server.error_log(), 30,
                            "the end of its memory")
@@ -588,7 +581,7 @@ def little_memory(stage):
         refused = sum(not answer or status(answer) >= 500 for answer in answers)
         expect(served and served + refused == len(answers),
                f"of {len(answers)} {served} were served, {refused} turned away")
-        limit_memory(workers[0], None)
+        process.limit_memory(workers[0], False)
         for conn in conns:
             conn.close()
         process.wait_until(lambda: open_count(server) == descriptors, 20, "the end of all")
