@@ -6,6 +6,8 @@
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/socket.h>
+#include <linux/uio.h>
 #include <linux/version.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
@@ -32,6 +34,27 @@ static inline int fxk_dequeue_signal(sigset_t *mask, kernel_siginfo_t *info)
 	return dequeue_signal(current, mask, info, &type);
 #else
 	return dequeue_signal(mask, info, &type);
+#endif
+}
+
+/* A message of one buffer of user space. */
+struct fxk_message {
+	struct msghdr header;
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+	struct iovec vec;
+#endif
+};
+
+/* @direction: READ or WRITE. Return: 0, -EFAULT. */
+static inline int fxk_message_init(struct fxk_message *m, int direction,
+				   void __user *buf, size_t size)
+{
+	m->header = (struct msghdr){ 0 };
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+	return import_single_range(direction, buf, size, &m->vec,
+				   &m->header.msg_iter);
+#else
+	return import_ubuf(direction, buf, size, &m->header.msg_iter);
 #endif
 }
 

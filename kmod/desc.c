@@ -195,6 +195,7 @@ static bool does_not_wait(const struct fxk_call *call, const struct target *t)
 	switch (call->nr) {
 	case __NR_read:
 	case __NR_write:
+		return (long)call->regs.dx <= 0;
 	case __NR_readv:
 	case __NR_writev:
 		return !call->regs.dx;
@@ -222,6 +223,11 @@ static enum next decide(struct fxk_call *call, const struct target *t)
 	return t->sock ? on_socket(call, t) : on_stream(call, t);
 }
 
+static bool is_sending(const struct fxk_call *call)
+{
+	return call->nr == __NR_write || call->nr == __NR_sendto;
+}
+
 /* Receiving and sending that have flags have them in their own. */
 static bool has_flags(const struct fxk_call *call)
 {
@@ -236,6 +242,7 @@ static void become(struct fxk_call *call, struct fxk_like *was)
 	was->dx = regs->dx;
 	was->r10 = regs->r10;
 	was->ask_nr = call->nr;
+	was->became = true;
 	if (likely(has_flags(call))) {
 		regs->r10 |= MSG_DONTWAIT | MSG_NOSIGNAL;
 		return;
@@ -339,7 +346,7 @@ static bool is_part(struct fxk_runner *r, const struct fxk_call *call,
 	if (is_list(call))
 		return (!t->sock || t->sock->sk->sk_type == SOCK_STREAM) &&
 		       fxk_more_than(call, ret);
-	if (call->nr != __NR_write && call->nr != __NR_sendto)
+	if (!is_sending(call))
 		return false;
 	if ((unsigned long)ret >= call->regs.dx)
 		return false;
@@ -385,11 +392,31 @@ static enum outcome try_splice(struct fxk_runner *r, struct fxk_call *call,
 	return *ret == -EAGAIN ? NOT_READY : OVER;
 }
 
+/* Its like that does not wait. */
+static s64 ask(struct fxk_runner *r, struct fxk_call *call,
+	       const struct target *t)
+{
+	struct fxk_like was;
+	s64 ret;
+
+	if (fxk_is_socket_call(call)) {
+		if (call->file && !(r->ctx->flags & FLEXSC_REG_KEEP_FILES) &&
+		    !fxk_is_open(call))
+			return -ECANCELED;
+		return fxk_dispatch_socket(r, call, t->sock);
+	}
+	become(call, &was);
+	ret = fxk_dispatch_fd(r, call, was.ask_nr);
+	become_again(call, &was);
+	/* Another thread put another file there. */
+	if (unlikely(ret == -ENOTSOCK && was.ask_nr != call->nr))
+		return -EAGAIN;
+	return ret;
+}
+
 static enum outcome try(struct fxk_runner *r, struct fxk_call *call,
 			struct target *t, enum next next, s64 *ret)
 {
-	struct fxk_like was;
-
 	if (next == LOOK) {
 		__poll_t ready = vfs_poll(t->file, NULL) & wanted(call, t->out);
 
@@ -410,13 +437,8 @@ static enum outcome try(struct fxk_runner *r, struct fxk_call *call,
 			call->denied = false;
 			return NOT_READY;
 		}
-		become(call, &was);
-		*ret = fxk_dispatch_fd(r, call, was.ask_nr);
-		become_again(call, &was);
+		*ret = ask(r, call, t);
 		if (*ret == -EAGAIN)
-			return NOT_READY;
-		/* Another thread put another file there. */
-		if (unlikely(*ret == -ENOTSOCK && was.ask_nr != call->nr))
 			return NOT_READY;
 	} else {
 		*ret = fxk_dispatch_fd(r, call, call->nr);
@@ -543,24 +565,31 @@ static enum fxk_step go_on(struct fxk_runner *r, struct fxk_call **call,
 	}
 }
 
-/* Sockets, and calls that surely take or give bytes. */
+/* Calls that surely take or give bytes. */
 static enum fxk_quick quick_on_socket(struct fxk_call *call,
-				      const struct socket *sock,
-				      struct fxk_like *was)
+				      struct socket *sock, struct fxk_like *was)
 {
 	struct sock *sk = sock->sk;
 	u32 flags = 0;
 
 	if (likely(has_flags(call)))
 		flags = call->regs.r10;
-	else if ((call->nr != __NR_read && call->nr != __NR_write) ||
-		 !call->regs.dx)
+	else if ((long)call->regs.dx <= 0)
 		return FXK_QUICK_NOT;
 	was->stream = sk->sk_type == SOCK_STREAM;
 	/* More than one flag has a meaning of its own here. */
 	if (flags & ~(MSG_NOSIGNAL | MSG_PEEK | MSG_TRUNC | MSG_MORE) ||
 	    (was->stream && READ_ONCE(sk->sk_rcvlowat) > 1))
 		return FXK_QUICK_NOT;
+	if (likely(fxk_is_socket_call(call))) {
+		s64 ret = was->ret = fxk_socket_call(call, sock);
+
+		if (likely(ret >= 0 && (!was->stream || !is_sending(call) ||
+					ret == call->regs.dx)))
+			return FXK_QUICK_OVER;
+		was->became = false;
+		return FXK_QUICK_MADE;
+	}
 	become(call, was);
 	return FXK_QUICK_ASK;
 }
@@ -577,43 +606,17 @@ quick_on_file(struct fxk_call *call, const struct file *file,
 	return quick_on_socket(call, file->private_data, was);
 }
 
-/* Is it a file that never waits, or none? Without a reference. */
-static bool never_waits(struct files_struct *files, unsigned int fd)
-{
-	const struct file_operations *ops = NULL;
-	struct file *file;
-	bool sure = true;
-
-	/* Which is as good as a section of RCU, and costs less. */
-	preempt_disable();
-	file = files_lookup_fd_raw(files, fd);
-	if (file) {
-		ops = READ_ONCE(file->f_op);
-		sure = ops && !ops->poll;
-	}
-	preempt_enable();
-	return sure;
-}
-
 enum fxk_quick fxk_quick(struct fxk_call *call, struct fxk_like *was)
 {
 	struct files_struct *files = current->files;
 	enum fxk_quick quick;
 	struct fd f;
 
-	if (unlikely(call->nr >= FLEXSC_NR_READY_IN))
-		return FXK_QUICK_NOT;
 	/* Nobody else can close it: as fdget() does, without the call. */
 	if (likely(atomic_read(&files->count) == 1))
 		return quick_on_file(call,
 				     files_lookup_fd_raw(files, call->regs.di),
 				     was);
-	if (!has_flags(call)) {
-		if (never_waits(files, call->regs.di))
-			return FXK_QUICK_PLAIN;
-		if (call->nr != __NR_read && call->nr != __NR_write)
-			return FXK_QUICK_NOT;
-	}
 	f = fdget(call->regs.di);
 	quick = quick_on_file(call, fd_file(f), was);
 	if (fd_file(f))
@@ -623,11 +626,11 @@ enum fxk_quick fxk_quick(struct fxk_call *call, struct fxk_like *was)
 
 bool fxk_quick_done(struct fxk_call *call, const struct fxk_like *was, s64 ret)
 {
-	bool out = call->nr == __NR_write || call->nr == __NR_sendto;
-	bool part = out && ret >= 0 && was->stream &&
-		    (unsigned long)ret < was->dx;
+	bool part = is_sending(call) && ret >= 0 && was->stream &&
+		    (unsigned long)ret < call->regs.dx;
 
-	become_again(call, was);
+	if (unlikely(was->became))
+		become_again(call, was);
 	call->done = 0;
 	call->denied = ret == -EAGAIN;
 	if (likely(ret >= 0 && !part))

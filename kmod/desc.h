@@ -9,6 +9,8 @@
 
 #include "fxk.h"
 
+#include <linux/fdtable.h>
+
 /* fxk_step() for FXK_FD. */
 enum fxk_step fxk_fd(struct fxk_runner *r, struct fxk_call **call, bool out,
 		     s64 *ret);
@@ -24,11 +26,43 @@ enum fxk_quick {
 	FXK_QUICK_NOT, /* fxk_fd() */
 	FXK_QUICK_PLAIN, /* make it as it is: its file never waits */
 	FXK_QUICK_ASK, /* make its like, which does not wait */
+	FXK_QUICK_OVER, /* that was done, to a socket, and is all */
+	FXK_QUICK_MADE, /* done, and fxk_quick_done() is to judge */
 };
 
+/* Is it a file that never waits, or none? Without a reference. */
+static __always_inline bool fxk_never_waits(unsigned int fd)
+{
+	const struct file_operations *ops = NULL;
+	struct file *file;
+	bool sure = true;
+
+	/* Which is as good as a section of RCU, and costs less. */
+	preempt_disable();
+	file = files_lookup_fd_raw(current->files, fd);
+	if (file) {
+		ops = READ_ONCE(file->f_op);
+		sure = ops && !ops->poll;
+	}
+	preempt_enable();
+	return sure;
+}
+
+/* Is that worth a look? Else: is fxk_quick()? */
+static inline bool fxk_is_of_files(unsigned int nr)
+{
+	return nr != __NR_recvfrom && nr != __NR_sendto;
+}
+
+static inline bool fxk_is_of_bytes(unsigned int nr)
+{
+	return nr == __NR_recvfrom || nr == __NR_sendto || nr == __NR_read ||
+	       nr == __NR_write;
+}
+
 /**
- * fxk_quick - the usual ways of the usual calls on descriptors
- * @call: nr and arguments
+ * fxk_quick - the usual ways of the usual calls on sockets
+ * @call: nr and arguments; fxk_is_of_bytes()
  *
  * Should the descriptor be another file's by the time that the call is made,
  * the watch is there. Return: how; *was is for fxk_quick_done().

@@ -8,6 +8,7 @@
 #define FXK_DISPATCH_H
 
 #include "fxk.h"
+#include "sock.h"
 #include "symbols.h"
 
 /* Codes that no call may end with: it is to be made again, or was interrupted. */
@@ -59,6 +60,20 @@ static __always_inline s64 fxk_dispatch(struct fxk_runner *r,
 
 	WRITE_ONCE(r->seq, r->seq + 1);
 	ret = static_call(fxk_x64_sys_call)(regs, nr);
+	if (unlikely(fxk_has_work()))
+		fxk_do_work(r);
+	return ret;
+}
+
+/* The same for fxk_is_socket_call(); @sock: of its descriptor. */
+static inline s64 fxk_dispatch_socket(struct fxk_runner *r,
+				      const struct fxk_call *call,
+				      struct socket *sock)
+{
+	s64 ret;
+
+	WRITE_ONCE(r->seq, r->seq + 1);
+	ret = fxk_socket_call(call, sock);
 	if (unlikely(fxk_has_work()))
 		fxk_do_work(r);
 	return ret;

@@ -178,7 +178,9 @@ struct fxk_cursor {
 struct fxk_like {
 	u16 ask_nr; /* that one's number */
 	bool stream;
+	bool became; /* they are */
 	unsigned long dx, r10, r8, r9;
+	s64 ret; /* what came of it; of FXK_QUICK_OVER and FXK_QUICK_MADE */
 };
 
 /* Which call is running here, for who wants to interrupt it. */

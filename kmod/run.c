@@ -286,6 +286,14 @@ static noinline bool see_to(struct fxk_runner *r)
 	return signal_pending(current) || READ_ONCE(r->error);
 }
 
+/* Behind each call. */
+static __always_inline void look_up(struct fxk_runner *r, struct fxk_stretch *s)
+{
+	if (unlikely(READ_ONCE(current_thread_info()->flags) & WANTED) &&
+	    see_to(r))
+		s->end = s->slot + 1;
+}
+
 static __always_inline s64 dispatch(struct fxk_runner *r, struct fxk_stretch *s,
 				    unsigned int nr)
 {
@@ -293,14 +301,26 @@ static __always_inline s64 dispatch(struct fxk_runner *r, struct fxk_stretch *s,
 
 	WRITE_ONCE(r->seq, (u32)s->head);
 	ret = static_call(fxk_x64_sys_call)(&r->now.regs, nr);
-	if (unlikely(READ_ONCE(current_thread_info()->flags) & WANTED) &&
-	    see_to(r))
-		s->end = s->slot + 1;
+	look_up(r, s);
 	return ret;
 }
 
 /* No result: the call went another way. */
 #define ELSEWHERE S64_MIN
+
+static __always_inline enum fxk_quick
+quick_on_descriptor(struct fxk_runner *r, const struct fxk_stretch *s)
+{
+	struct fxk_call *call = &r->now;
+
+	if (fxk_is_of_files(call->nr) && fxk_never_waits(call->regs.di))
+		return call->nr < FLEXSC_NR_READY_IN ? FXK_QUICK_PLAIN :
+						       FXK_QUICK_NOT;
+	if (!fxk_is_of_bytes(call->nr))
+		return FXK_QUICK_NOT;
+	WRITE_ONCE(r->seq, (u32)s->head);
+	return fxk_quick(call, &r->was);
+}
 
 /*
  * What is not marked FXK_STRAIGHT: most of it can be made at once all the
@@ -316,7 +336,7 @@ static noinline s64 make_bent(struct fxk_runner *r, struct fxk_stretch *s,
 
 	r->now.nr = nr;
 	if ((what & FXK_CLASS) == FXK_FD)
-		quick = fxk_quick(&r->now, was);
+		quick = quick_on_descriptor(r, s);
 	else if ((what & FXK_CLASS) == FXK_DISK &&
 		 (!(what & FXK_CLOSES) || fxk_closes_nothing(r)))
 		quick = FXK_QUICK_PLAIN;
@@ -324,8 +344,16 @@ static noinline s64 make_bent(struct fxk_runner *r, struct fxk_stretch *s,
 	case FXK_QUICK_PLAIN:
 		fxk_quiet(r, what);
 		return dispatch(r, s, nr);
+	case FXK_QUICK_OVER:
+		look_up(r, s);
+		return was->ret;
 	case FXK_QUICK_ASK:
-		ret = dispatch(r, s, was->ask_nr);
+	case FXK_QUICK_MADE:
+		ret = was->ret;
+		if (unlikely(quick == FXK_QUICK_ASK))
+			ret = dispatch(r, s, was->ask_nr);
+		else
+			look_up(r, s);
 		if (likely(fxk_quick_done(&r->now, was, ret)))
 			return ret;
 		r->now.index = index;
