@@ -12,10 +12,12 @@
 #include "ctx.h"
 #include "ring.h"
 #include "stats.h"
+#include "stay.h"
 #include "trace.h"
 
 #include <linux/fdtable.h>
 #include <linux/hash.h>
+#include <linux/net.h>
 
 /* Of poll tables. */
 struct arming {
@@ -41,6 +43,8 @@ void fxk_unlist(struct fxk_call *call)
 {
 	struct fxk_ctx *ctx = call->ctx;
 
+	if (call->stay)
+		fxk_stay_leave(call);
 	hlist_del_init(&call->fd_link);
 	WRITE_ONCE(fxk_header(ctx)->nr_armed, --ctx->nr_armed);
 }
@@ -79,6 +83,17 @@ static void unhook(struct fxk_wait *wait)
 	smp_store_release(&wait->head, NULL);
 }
 
+bool fxk_woken(struct fxk_call *call)
+{
+	if (call->state != FXK_ARMED) {
+		call->woken = true;
+		return false;
+	}
+	fxk_unlist(call);
+	fxk_make_ready(call->ctx, call);
+	return true;
+}
+
 static int on_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
 		   void *key)
 {
@@ -86,23 +101,16 @@ static int on_wake(wait_queue_entry_t *entry, unsigned int mode, int sync,
 	struct fxk_call *call = wait->call;
 	struct fxk_ctx *ctx = call->ctx;
 	__poll_t events = key_to_poll(key);
-	bool nested = call->nested, ready = false;
+	bool nested = call->nested, ready;
 	unsigned long flags;
 
 	if (events && !(events & (call->events | POLLFREE)))
 		return 0;
 	spin_lock_irqsave(&ctx->lock, flags);
-	if (call->state == FXK_ARMED) {
-		fxk_unlist(call);
+	ready = fxk_woken(call);
+	/* Or the queue itself goes away. */
+	if (ready || events & POLLFREE)
 		unhook(wait);
-		fxk_make_ready(ctx, call);
-		ready = true;
-	} else {
-		call->woken = true;
-		/* The queue itself goes away. */
-		if (events & POLLFREE)
-			unhook(wait);
-	}
 	spin_unlock_irqrestore(&ctx->lock, flags);
 	if (ready)
 		fxk_tell_runner(ctx, nested);
@@ -146,7 +154,8 @@ static void leave(struct fxk_wait *wait)
 void fxk_disarm(struct fxk_call *call)
 {
 	for (int i = 0; i < ARRAY_SIZE(call->waits); i++)
-		leave(&call->waits[i]);
+		if (smp_load_acquire(&call->waits[i].head))
+			leave(&call->waits[i]);
 }
 
 /*
@@ -158,13 +167,18 @@ static bool may_nest(const struct file *file)
 	return !strcmp(file->f_path.dentry->d_iname, "[eventpoll]");
 }
 
-static void prepare(struct fxk_call *call, struct file *file)
+static void prepare(struct fxk_call *call, struct file *file,
+		    struct socket *sock)
 {
 	spin_lock_irq(&call->ctx->lock);
 	call->state = FXK_HELD;
 	call->woken = false;
+	if (sock)
+		fxk_stay_claim(call, sock);
 	spin_unlock_irq(&call->ctx->lock);
-	call->nested = may_nest(file);
+	if (sock && !call->stay)
+		fxk_stay_begin(call, sock);
+	call->nested = !sock && may_nest(file);
 	if (!call->file)
 		call->file = get_file(file);
 }
@@ -196,31 +210,48 @@ static bool enlist(struct fxk_call *call)
 	return false;
 }
 
+/* Is it ready? If not, it will be told: by its stay, or by what this hangs up. */
+static bool poll(struct arming *a, struct file *file)
+{
+	init_poll_funcptr(&a->table, a->call->stay ? NULL : hook);
+	a->table._key = a->call->events;
+	return vfs_poll(file, &a->table) & a->call->events;
+}
+
+/* Return: false: it is not to wait after all. */
+static bool enlist_unready(struct fxk_call *call, bool ready)
+{
+	struct fxk_ctx *ctx = call->ctx;
+
+	spin_lock_irq(&ctx->lock);
+	ready = ready || call->woken || call->cancelled || ctx->dead ||
+		!enlist(call);
+	if (ready && call->stay)
+		fxk_stay_leave(call);
+	spin_unlock_irq(&ctx->lock);
+	return !ready;
+}
+
 enum fxk_arm fxk_arm(struct fxk_runner *r, struct fxk_call *call,
 		     struct file *file)
 {
+	struct socket *sock = fxk_stay_socket(call, file);
 	struct fxk_ctx *ctx = r->ctx;
 	struct arming a = { .call = call };
 	u32 index = call->index;
-	bool ready;
+	bool ready, stays;
 
 	trace_flexsc_arm(ctx, index, call->fd);
-	prepare(call, file);
-	init_poll_funcptr(&a.table, hook);
-	a.table._key = call->events;
-	ready = vfs_poll(file, &a.table) & call->events;
+	prepare(call, file, sock);
+	ready = poll(&a, file);
 	if (a.nr > ARRAY_SIZE(call->waits)) {
 		fxk_disarm(call);
 		return ready ? FXK_ARM_READY : FXK_ARM_THREAD;
 	}
-	if (!ready) {
-		spin_lock_irq(&ctx->lock);
-		ready = call->woken || call->cancelled || ctx->dead;
-		if (!ready)
-			ready = !enlist(call);
-		spin_unlock_irq(&ctx->lock);
-	}
-	if (ready) {
+	stays = call->stay;
+	if (sock && fxk_waited(ctx, call->fd, sock->sk) == ready)
+		fxk_stay_note(call, sock, !ready);
+	if ((ready && !stays) || !enlist_unready(call, ready)) {
 		fxk_disarm(call);
 		return FXK_ARM_READY;
 	}

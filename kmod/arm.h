@@ -27,8 +27,14 @@ enum fxk_arm fxk_arm(struct fxk_runner *r, struct fxk_call *call,
 /* Leave the wait queues. By who holds the call, ctx->lock not held. */
 void fxk_disarm(struct fxk_call *call);
 
-/* Under ctx->lock: an armed call leaves the lists of the armed. */
+/* Under ctx->lock: an armed call leaves the lists of the armed, and its stay. */
 void fxk_unlist(struct fxk_call *call);
+
+/*
+ * Under ctx->lock: what a call waits for may have come. Return: it is ready,
+ * and fxk_tell_runner() is to follow; false: that is only noted.
+ */
+bool fxk_woken(struct fxk_call *call);
 
 /* Is its descriptor still the file that it is armed on? Context: any of ours. */
 bool fxk_is_open(const struct fxk_call *call);

@@ -8,6 +8,7 @@
 #include "ring.h"
 #include "run.h"
 #include "stats.h"
+#include "stay.h"
 #include "step.h"
 
 #include <linux/delay.h>
@@ -165,6 +166,8 @@ int fxk_close_begin(struct fxk_runner *r, const struct fxk_call *call)
 	fd = closed_by(call);
 	if (fd >= 0 && fxk_end_armed_on(r->ctx, fd, false))
 		end_all(r);
+	if (fd >= 0)
+		fxk_stay_drop(r->ctx, fd);
 	return fd;
 }
 

@@ -14,6 +14,7 @@
 #include "ring.h"
 #include "run.h"
 #include "stats.h"
+#include "stay.h"
 #include "thread.h"
 #include "watch.h"
 
@@ -130,6 +131,7 @@ free:
 static void free_ctx(struct fxk_ctx *ctx)
 {
 	fxk_ctx_die(ctx);
+	fxk_stays_free(ctx);
 	fxk_watch_fini(ctx);
 	fxk_core_fini(ctx);
 	irq_work_sync(&ctx->tell);
@@ -209,6 +211,7 @@ void fxk_ctx_die(struct fxk_ctx *ctx)
 	spin_unlock_irq(&ctx->lock);
 	fxk_ctx_stop(ctx);
 	fxk_inflight_drop(ctx);
+	fxk_stays_drop(ctx);
 }
 
 void fxk_tell(struct fxk_ctx *ctx)

@@ -14,8 +14,10 @@
 #include "call.h"
 #include "ctx.h"
 #include "dispatch.h"
+#include "monitor.h"
 #include "ring.h"
 #include "space.h"
+#include "stay.h"
 #include "step.h"
 
 #include <linux/fdtable.h>
@@ -565,48 +567,82 @@ static enum fxk_step go_on(struct fxk_runner *r, struct fxk_call **call,
 	}
 }
 
-/* Calls that surely take or give bytes. */
-static enum fxk_quick quick_on_socket(struct fxk_call *call,
-				      struct socket *sock, struct fxk_like *was)
+/* Flags of a call that can be made the usual way: others have a meaning. */
+static bool is_usual(const struct fxk_call *call, const struct sock *sk)
 {
-	struct sock *sk = sock->sk;
-	u32 flags = 0;
+	u32 flags = has_flags(call) ? call->regs.r10 : 0;
 
-	if (likely(has_flags(call)))
-		flags = call->regs.r10;
-	else if ((long)call->regs.dx <= 0)
-		return FXK_QUICK_NOT;
-	was->stream = sk->sk_type == SOCK_STREAM;
-	/* More than one flag has a meaning of its own here. */
-	if (flags & ~(MSG_NOSIGNAL | MSG_PEEK | MSG_TRUNC | MSG_MORE) ||
-	    (was->stream && READ_ONCE(sk->sk_rcvlowat) > 1))
-		return FXK_QUICK_NOT;
-	if (likely(fxk_is_socket_call(call))) {
-		s64 ret = was->ret = fxk_socket_call(call, sock);
+	return !(flags & ~(MSG_NOSIGNAL | MSG_PEEK | MSG_TRUNC | MSG_MORE)) &&
+	       (sk->sk_type != SOCK_STREAM || READ_ONCE(sk->sk_rcvlowat) <= 1);
+}
 
-		if (likely(ret >= 0 && (!was->stream || !is_sending(call) ||
-					ret == call->regs.dx)))
-			return FXK_QUICK_OVER;
-		was->became = false;
-		return FXK_QUICK_MADE;
+/*
+ * It waited the last time: most probably it will again, so it is armed without
+ * a try.
+ */
+static enum fxk_quick quick_wait(struct fxk_runner *r, struct file *file,
+				 const struct sock *sk, u32 index)
+{
+	struct fxk_call *call = &r->now;
+
+	if (READ_ONCE(sk->sk_rcvtimeo) != MAX_SCHEDULE_TIMEOUT)
+		return FXK_QUICK_NOT;
+	call->index = index;
+	call->flags = 0;
+	call->done = 0;
+	call->thread = call->denied = false;
+	call = fxk_call_away(r, call);
+	if (IS_ERR(call))
+		return FXK_QUICK_NOT;
+	call->fd = call->regs.di;
+	call->events = IN_EVENTS;
+	if (fxk_arm(r, call, file) == FXK_ARM_GONE)
+		WRITE_ONCE(r->current_entry, FXK_NO_ENTRY);
+	else
+		fxk_go(r, call, false);
+	return FXK_QUICK_GONE;
+}
+
+/* Calls that surely take or give bytes. */
+static enum fxk_quick quick_on_socket(struct fxk_runner *r, struct file *file,
+				      u32 index)
+{
+	struct socket *sock = file->private_data;
+	struct fxk_like *was = &r->was;
+	struct fxk_call *call = &r->now;
+	s64 ret;
+
+	if ((long)call->regs.dx <= 0 && !has_flags(call))
+		return FXK_QUICK_NOT;
+	if (!is_usual(call, sock->sk))
+		return FXK_QUICK_NOT;
+	was->stream = sock->sk->sk_type == SOCK_STREAM;
+	if (unlikely(!fxk_is_socket_call(call))) {
+		become(call, was);
+		return FXK_QUICK_ASK;
 	}
-	become(call, was);
-	return FXK_QUICK_ASK;
+	if (!is_sending(call) && fxk_waited(r->ctx, call->regs.di, sock->sk))
+		return quick_wait(r, file, sock->sk, index);
+	was->became = false;
+	was->ret = ret = fxk_socket_call(call, sock);
+	return likely(ret >= 0 && (!was->stream || !is_sending(call) ||
+				   ret == call->regs.dx)) ?
+		       FXK_QUICK_OVER :
+		       FXK_QUICK_MADE;
 }
 
 static __always_inline enum fxk_quick
-quick_on_file(struct fxk_call *call, const struct file *file,
-	      struct fxk_like *was)
+quick_on_file(struct fxk_runner *r, struct file *file, u32 index)
 {
 	if (!file || !file->f_op->poll)
 		return FXK_QUICK_PLAIN;
 	if (!S_ISSOCK(file_inode(file)->i_mode) || file->f_flags & O_NONBLOCK)
 		return FXK_QUICK_NOT;
 	/* Sockets have nothing else there. */
-	return quick_on_socket(call, file->private_data, was);
+	return quick_on_socket(r, file, index);
 }
 
-enum fxk_quick fxk_quick(struct fxk_call *call, struct fxk_like *was)
+enum fxk_quick fxk_quick(struct fxk_runner *r, u32 index)
 {
 	struct files_struct *files = current->files;
 	enum fxk_quick quick;
@@ -614,11 +650,10 @@ enum fxk_quick fxk_quick(struct fxk_call *call, struct fxk_like *was)
 
 	/* Nobody else can close it: as fdget() does, without the call. */
 	if (likely(atomic_read(&files->count) == 1))
-		return quick_on_file(call,
-				     files_lookup_fd_raw(files, call->regs.di),
-				     was);
-	f = fdget(call->regs.di);
-	quick = quick_on_file(call, fd_file(f), was);
+		return quick_on_file(
+			r, files_lookup_fd_raw(files, r->now.regs.di), index);
+	f = fdget(r->now.regs.di);
+	quick = quick_on_file(r, fd_file(f), index);
 	if (fd_file(f))
 		fdput(f);
 	return quick;
@@ -641,6 +676,27 @@ bool fxk_quick_done(struct fxk_call *call, const struct fxk_like *was, s64 ret)
 		 ret != -EINTR)
 		return true;
 	return false;
+}
+
+bool fxk_resume(struct fxk_runner *r, struct fxk_call *call, s64 *ret)
+{
+	struct file *file = call->file;
+	struct socket *sock;
+
+	if (!file || call->next || call->thread || call->done ||
+	    READ_ONCE(call->cancelled) ||
+	    (call->nr != __NR_recvfrom && call->nr != __NR_read) ||
+	    !S_ISSOCK(file_inode(file)->i_mode) || file->f_flags & O_NONBLOCK)
+		return false;
+	sock = file->private_data;
+	if (!fxk_is_socket_call(call) || !is_usual(call, sock->sk) ||
+	    fxk_watched() || fxk_cancel_wanted(r->ctx, call->index))
+		return false;
+	if (!(r->ctx->flags & FLEXSC_REG_KEEP_FILES) && !fxk_is_open(call))
+		return false;
+	*ret = fxk_dispatch_socket(r, call, sock);
+	call->denied = *ret == -EAGAIN;
+	return !call->denied && !fxk_is_restart(*ret) && *ret != -EINTR;
 }
 
 enum fxk_step fxk_fd(struct fxk_runner *r, struct fxk_call **at, bool out,

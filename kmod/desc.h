@@ -26,6 +26,7 @@ enum fxk_quick {
 	FXK_QUICK_NOT, /* fxk_fd() */
 	FXK_QUICK_PLAIN, /* make it as it is: its file never waits */
 	FXK_QUICK_ASK, /* make its like, which does not wait */
+	FXK_QUICK_GONE, /* waits, or took another way: nothing is left to do */
 	FXK_QUICK_OVER, /* that was done, to a socket, and is all */
 	FXK_QUICK_MADE, /* done, and fxk_quick_done() is to judge */
 };
@@ -62,17 +63,26 @@ static inline bool fxk_is_of_bytes(unsigned int nr)
 
 /**
  * fxk_quick - the usual ways of the usual calls on sockets
- * @call: nr and arguments; fxk_is_of_bytes()
+ * @r: r->now has nr and arguments; fxk_is_of_bytes()
+ * @index: of its entry
  *
  * Should the descriptor be another file's by the time that the call is made,
- * the watch is there. Return: how; *was is for fxk_quick_done().
+ * the watch is there. Return: how; r->was is for fxk_quick_done().
  */
-enum fxk_quick fxk_quick(struct fxk_call *call, struct fxk_like *was);
+enum fxk_quick fxk_quick(struct fxk_runner *r, u32 index);
 
 /*
  * After the like of it: is *ret its result? If not, the call is as it was, less
  * what was done, and fxk_go() is to follow.
  */
 bool fxk_quick_done(struct fxk_call *call, const struct fxk_like *was, s64 ret);
+
+/**
+ * fxk_resume - the usual way of a receive that waited
+ * @call: held, off its queues
+ *
+ * Return: *ret is its result; false: fxk_go() is to follow.
+ */
+bool fxk_resume(struct fxk_runner *r, struct fxk_call *call, s64 *ret);
 
 #endif /* FXK_DESC_H */

@@ -40,6 +40,7 @@
 #include <linux/flexsc.h>
 
 #define FXK_FD_HASH 256
+#define FXK_SEAT_PAGES 256
 
 /* Counted since the set was registered; see struct flexsc_events. */
 struct fxk_events {
@@ -59,6 +60,9 @@ struct fxk_ctx {
 	struct mm_struct *mm; /* I: compared only */
 	struct fxk_user *user; /* I */
 	struct fxk_call ***inflight; /* L: by page, by entry; see call.c */
+	struct fxk_call *spare; /* L: memory of calls */
+	u32 nr_spare; /* L */
+	struct rcu_head rcu;
 
 	spinlock_t lock ____cacheline_aligned;
 	struct list_head ready; /* L: calls that can go on */
@@ -67,6 +71,8 @@ struct fxk_ctx {
 	struct fxk_runner *own; /* I: for RUN, whoever has it; see run.h */
 	u32 poking; /* L: somebody looks at own */
 	struct hlist_head armed[FXK_FD_HASH]; /* L: by descriptor */
+	struct fxk_seat *seats[FXK_SEAT_PAGES]; /* A; see stay.h */
+	u32 seats_hand; /* L: which to look at next */
 	const struct cred *cred; /* L: of who registered or ran last */
 	u32 nr_queued; /* L */
 	u32 nr_idle; /* L: threads that wait for the queue */
@@ -92,7 +98,6 @@ struct fxk_ctx {
 	struct timer_list watch;
 	struct irq_work tell; /* wakes owner_wq from where it cannot be */
 	struct list_head link; /* of all sets, under their lock */
-	struct rcu_head rcu;
 	struct fxk_events events;
 };
 
@@ -137,6 +142,7 @@ struct fxk_call {
 	struct list_head link; /* L: ready or queue */
 	struct hlist_node fd_link; /* L: ctx->armed */
 	struct fxk_wait waits[2];
+	struct fxk_stay *stay; /* L: in place of them */
 	struct restart_block restart; /* R */
 };
 

@@ -40,8 +40,9 @@ static void __exit fxk_exit(void)
 {
 	misc_deregister(&device);
 	fxk_run_fini();
-	/* Sets that are gone may still wait for this. */
+	/* Sets that are gone may still wait for this, and wake-ups end. */
 	rcu_barrier();
+	synchronize_rcu();
 	fxk_calls_fini();
 }
 

@@ -176,6 +176,24 @@ static struct fxk_call *next_ready(struct fxk_ctx *ctx)
 	return call;
 }
 
+static void resume(struct fxk_runner *r, struct fxk_call *call)
+{
+	u32 index = call->index;
+	s64 ret;
+
+	trace_flexsc_resume(r->ctx, index, call->nr);
+	fxk_disarm(call);
+	WRITE_ONCE(r->current_entry, index);
+	if (!fxk_resume(r, call, &ret)) {
+		fxk_go(r, call, false);
+		return;
+	}
+	/* First: once it is complete the owner may use the entry again. */
+	fxk_call_free(call);
+	WRITE_ONCE(r->current_entry, FXK_BETWEEN);
+	fxk_complete(r, index, ret);
+}
+
 static u32 run_ready(struct fxk_runner *r)
 {
 	struct fxk_ctx *ctx = r->ctx;
@@ -188,9 +206,7 @@ static u32 run_ready(struct fxk_runner *r)
 		call = next_ready(ctx);
 		if (!call)
 			break;
-		trace_flexsc_resume(ctx, call->index, call->nr);
-		fxk_disarm(call);
-		fxk_go(r, call, false);
+		resume(r, call);
 		nr++;
 		cond_resched();
 	}
@@ -309,7 +325,8 @@ static __always_inline s64 dispatch(struct fxk_runner *r, struct fxk_stretch *s,
 #define ELSEWHERE S64_MIN
 
 static __always_inline enum fxk_quick
-quick_on_descriptor(struct fxk_runner *r, const struct fxk_stretch *s)
+quick_on_descriptor(struct fxk_runner *r, const struct fxk_stretch *s,
+		    u32 index)
 {
 	struct fxk_call *call = &r->now;
 
@@ -319,7 +336,7 @@ quick_on_descriptor(struct fxk_runner *r, const struct fxk_stretch *s)
 	if (!fxk_is_of_bytes(call->nr))
 		return FXK_QUICK_NOT;
 	WRITE_ONCE(r->seq, (u32)s->head);
-	return fxk_quick(call, &r->was);
+	return fxk_quick(r, index);
 }
 
 /*
@@ -336,7 +353,7 @@ static noinline s64 make_bent(struct fxk_runner *r, struct fxk_stretch *s,
 
 	r->now.nr = nr;
 	if ((what & FXK_CLASS) == FXK_FD)
-		quick = quick_on_descriptor(r, s);
+		quick = quick_on_descriptor(r, s, index);
 	else if ((what & FXK_CLASS) == FXK_DISK &&
 		 (!(what & FXK_CLOSES) || fxk_closes_nothing(r)))
 		quick = FXK_QUICK_PLAIN;
@@ -363,6 +380,9 @@ static noinline s64 make_bent(struct fxk_runner *r, struct fxk_stretch *s,
 		break;
 	case FXK_QUICK_NOT:
 		go_on(r, index, nr);
+		break;
+	case FXK_QUICK_GONE:
+		break;
 	}
 	cond_resched();
 	if (unlikely(signal_pending(current) || r->error))

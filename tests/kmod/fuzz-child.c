@@ -293,6 +293,22 @@ static void ask(struct dice *dice)
 	}
 }
 
+/* Plainly closed, and another file has the number: of a socket, mostly. */
+static void replace(struct dice *dice)
+{
+	int pair[2], fd = (int)arena.fds[roll(dice, 8)];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		return;
+	send(pair[1], "replaced", 8, MSG_NOSIGNAL | MSG_DONTWAIT);
+	dup2(pair[0], fd);
+	if (roll(dice, 2))
+		dup2(pair[1], (int)arena.fds[roll(dice, 8)]);
+	for (int i = 0; i < 2; i++)
+		if (pair[i] != fd)
+			close(pair[i]);
+}
+
 static void disturb(struct dice *dice)
 {
 	static const int numbers[] = { SIGUSR1, SIGUSR2, SIGIO };
@@ -365,8 +381,10 @@ static void *work(void *arg)
 			scribble(&dice);
 		else if (what < 92)
 			ask(&dice);
-		else
+		else if (what < 98)
 			disturb(&dice);
+		else
+			replace(&dice);
 		if (roll(&dice, 20000) == 0)
 			rare(&dice);
 	}
