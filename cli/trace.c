@@ -306,6 +306,7 @@ static bool attach(const struct options *o, struct trace_sources *sources,
 	char why[OBSERVE_REASON];
 	int bad;
 
+	trace_sources_share(sources);
 	for (unsigned int i = 0; i < o->nr_pids; i++) {
 		pid_t pid = o->pid[i];
 

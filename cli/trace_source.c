@@ -26,7 +26,9 @@
 enum {
 	ASK_EVERY_MS = 400,
 	MAX_SLOTS = 4096,
-	HEAD = 4096, /* of a slot, and of the file */
+	HEAD = 4096, /* of a slot, of the file, and of rings */
+	BEFORE_RINGS =
+		HEAD + FLEXSC_TRACE_CALLS * sizeof(struct flexsc_trace_latency),
 };
 
 /* What one ring was read up to. */
@@ -41,6 +43,11 @@ struct source {
 	uint64_t start; /* of the process, so that it is not another one */
 	uint64_t address; /* of its struct flexsc_trace there */
 	char *slot; /* or NULL: by reading its memory */
+	/* What of our file is mapped here, and where it lies there. */
+	char *map; /* the slot, or rings alone; NULL: neither */
+	uint64_t mapped;
+	size_t map_size;
+	uint32_t rings_slot; /* of the rings, if those are mapped; or 0 */
 	struct flexsc_trace trace; /* as last read */
 	struct ring ring[FLEXSC_TRACE_MAX_RINGS];
 	uint64_t lost;
@@ -65,6 +72,7 @@ struct trace_sources {
 	uint64_t lost_before,
 		lapses_before; /* of sources that have been freed */
 	struct flexsc_trace_file *file;
+	uint32_t offer[2]; /* the file, for those that run: pid, descriptor; or 0 */
 	pid_t started; /* with the file; 0: none */
 	uint32_t pid_namespace; /* ours, by its inode; 0: not known */
 	int fd;
@@ -83,6 +91,12 @@ static uint32_t now_ms(void)
 
 /* Memory of a source --------------------------------------------------------------- */
 
+/* Or it was attached to processes. */
+static bool is_started(const struct trace_sources *s)
+{
+	return s->file && !s->offer[0];
+}
+
 static uint64_t slot_size(const struct trace_sources *s)
 {
 	return s->file->slot_size;
@@ -93,12 +107,15 @@ static int get(const struct source *from, uint64_t address, void *to,
 {
 	struct iovec here = { to, size };
 	struct iovec there = { (void *)(uintptr_t)address, size };
+	uint64_t at = address - from->mapped;
 	ssize_t got;
 
-	if (from->slot) {
-		memcpy(to, from->slot + (address - from->address), size);
+	if (from->map && at < from->map_size && size <= from->map_size - at) {
+		memcpy(to, from->map + at, size);
 		return 0;
 	}
+	if (from->slot)
+		return -EFAULT;
 	got = process_vm_readv(from->pid, &here, 1, &there, 1, 0);
 	if (got < 0)
 		return -errno;
@@ -137,9 +154,10 @@ static bool lives(uint32_t until_ms, uint32_t now)
 }
 
 /* Others may ask, too: only more is asked for, but where nobody does. */
-static void ask_for(struct source *to, const struct trace_wish *wish,
+static void ask_for(const struct trace_sources *s, struct source *to,
 		    struct flexsc_trace *t)
 {
+	const struct trace_wish *wish = &s->wish;
 	uint32_t now = now_ms(), until = (now + FLEXSC_TRACE_LEASE_MS) | 1;
 	bool others = lives(t->trace_until_ms, now);
 
@@ -151,6 +169,8 @@ static void ask_for(struct source *to, const struct trace_wish *wish,
 	put(to, FIELD_AT(to, calls), t->calls, sizeof(t->calls));
 	put(to, FIELD_AT(to, bytes), &t->bytes, sizeof(t->bytes));
 	put(to, FIELD_AT(to, follow), &t->follow, sizeof(t->follow));
+	if (!to->slot && !others)
+		put(to, FIELD_AT(to, offer_pid), s->offer, sizeof(s->offer));
 	put(to, FIELD_AT(to, trace_until_ms), &until, sizeof(until));
 }
 
@@ -168,13 +188,13 @@ static bool is_still_there(const struct source *source,
 	struct source there = *source;
 	struct flexsc_trace now;
 
-	there.slot = NULL;
+	there.slot = there.map = NULL;
 	return there.pid && !get(&there, there.address, &now, sizeof(now)) &&
 	       is_trace(&now, there.address) && now.wanted == t->wanted &&
 	       now.pid == t->pid;
 }
 
-static void ask(struct source *to, const struct trace_wish *wish)
+static void ask(const struct trace_sources *s, struct source *to)
 {
 	struct flexsc_trace t;
 	uint32_t one = 1;
@@ -184,12 +204,12 @@ static void ask(struct source *to, const struct trace_wish *wish)
 	if (!is_still_there(to, &t)) {
 		/* In a namespace of its own: it has what we write into the file. */
 		if (to->slot)
-			ask_for(to, wish, &t);
+			ask_for(s, to, &t);
 		return;
 	}
 	if (proc_filtered(to->pid))
 		put(to, FIELD_AT(to, filtered), &one, sizeof(one));
-	ask_for(to, wish, &t);
+	ask_for(s, to, &t);
 	put_by_kernel(to, t.wanted, &one, sizeof(one));
 }
 
@@ -210,13 +230,15 @@ static struct source *add_source(struct trace_sources *s, pid_t pid,
 	new->pid = pid;
 	new->start = pid ? proc_start(pid) : 0;
 	new->address = address;
-	new->slot = slot;
+	new->slot = new->map = slot;
+	new->mapped = address;
+	new->map_size = slot ? slot_size(s) : 0;
 	if (get(new, address, &new->trace, sizeof(new->trace)) ||
 	    !is_trace(&new->trace, address))
 		return NULL;
 	new->lapses = new->trace.lapses;
 	s->nr_sources++;
-	ask(new, &s->wish);
+	ask(s, new);
 	return new;
 }
 
@@ -325,7 +347,7 @@ static void find_children(struct trace_sources *s)
 
 /* The file ----------------------------------------------------------------------------- */
 
-int trace_sources_offer(struct trace_sources *s, char variable[64])
+static int make_file(struct trace_sources *s)
 {
 	long online = sysconf(_SC_NPROCESSORS_ONLN) + 1;
 	uint32_t nr_rings = online < 2 ? 2 :
@@ -333,9 +355,7 @@ int trace_sources_offer(struct trace_sources *s, char variable[64])
 					 FLEXSC_TRACE_MAX_RINGS :
 					 (uint32_t)online;
 	uint64_t size =
-		2 * HEAD +
-		FLEXSC_TRACE_CALLS * sizeof(struct flexsc_trace_latency) +
-		(uint64_t)nr_rings * FLEXSC_TRACE_RING;
+		BEFORE_RINGS + HEAD + (uint64_t)nr_rings * FLEXSC_TRACE_RING;
 
 	s->fd = memfd_create(FLEXSC_TRACE_FILE_NAME + strlen("/memfd:"),
 			     MFD_CLOEXEC);
@@ -355,8 +375,24 @@ int trace_sources_offer(struct trace_sources *s, char variable[64])
 	s->file->first.bytes = s->wish.bytes;
 	s->file->first.follow = s->wish.follow;
 	memcpy(s->file->first.calls, s->wish.calls, sizeof(s->wish.calls));
-	snprintf(variable, 64, "/proc/%d/fd/%d", (int)getpid(), s->fd);
 	return 0;
+}
+
+int trace_sources_offer(struct trace_sources *s, char variable[64])
+{
+	int bad = make_file(s);
+
+	if (!bad)
+		snprintf(variable, 64, "/proc/%d/fd/%d", (int)getpid(), s->fd);
+	return bad;
+}
+
+void trace_sources_share(struct trace_sources *s)
+{
+	if (make_file(s))
+		return;
+	s->offer[0] = (uint32_t)getpid();
+	s->offer[1] = (uint32_t)s->fd;
 }
 
 void trace_sources_mine(struct trace_sources *s)
@@ -373,8 +409,9 @@ void trace_sources_started(struct trace_sources *s, pid_t pid)
 /* Who has taken a slot since the last time. */
 static void find_slots(struct trace_sources *s)
 {
-	uint32_t taken =
-		s->file ? __atomic_load_n(&s->file->next, __ATOMIC_ACQUIRE) : 0;
+	uint32_t taken = is_started(s) ? __atomic_load_n(&s->file->next,
+							 __ATOMIC_ACQUIRE) :
+					 0;
 
 	for (; s->slots < taken && s->slots < MAX_SLOTS; s->slots++) {
 		char *slot = mmap(NULL, slot_size(s), PROT_READ | PROT_WRITE,
@@ -485,17 +522,63 @@ static void read_ring(struct trace_sources *s, struct source *from,
 	see_records(s, from, r, (size_t)(r->at - at), see, arg);
 }
 
+static void unmap(struct source *source)
+{
+	if (source->map)
+		munmap(source->map, source->map_size);
+	source->map = NULL;
+	source->rings_slot = 0;
+}
+
+/* Its rings are in our file now, or no longer: they begin there. */
+static void map_rings(const struct trace_sources *s, struct source *from)
+{
+	const struct flexsc_trace *t = &from->trace;
+	bool ours = t->slot && t->slot <= MAX_SLOTS && s->offer[0] &&
+		    t->slot_pid == s->offer[0] && t->slot_fd == s->offer[1];
+	uint32_t slot = ours ? t->slot : 0;
+	off_t at = (off_t)(slot_size(s) * slot + BEFORE_RINGS);
+
+	if (from->slot || slot == from->rings_slot)
+		return;
+	unmap(from);
+	memset(from->ring, 0, sizeof(from->ring));
+	if (!slot)
+		return;
+	from->skips = false;
+	from->map_size = slot_size(s) - BEFORE_RINGS;
+	from->map =
+		mmap(NULL, from->map_size, PROT_READ, MAP_SHARED, s->fd, at);
+	if (from->map == MAP_FAILED)
+		from->map = NULL;
+	from->mapped = t->rings;
+	from->rings_slot = slot;
+}
+
+/* What the process says of itself; when it is gone, what it said last. */
+static bool renew(struct trace_sources *s, struct source *from)
+{
+	struct flexsc_trace t;
+
+	if (get(from, from->address, &t, sizeof(t)) ||
+	    !is_trace(&t, from->address)) {
+		from->ended = true;
+		return from->rings_slot;
+	}
+	from->trace = t;
+	if (s->file)
+		map_rings(s, from);
+	return true;
+}
+
 static void read_source(struct trace_sources *s, struct source *from,
 			trace_see *see, void *arg)
 {
 	struct flexsc_trace_ring ring[FLEXSC_TRACE_MAX_RINGS];
 	unsigned int nr;
 
-	if (get(from, from->address, &from->trace, sizeof(from->trace)) ||
-	    !is_trace(&from->trace, from->address)) {
-		from->ended = true;
+	if (!renew(s, from))
 		return;
-	}
 	nr = from->trace.nr_rings;
 	if (!from->trace.rings || nr > FLEXSC_TRACE_MAX_RINGS)
 		return;
@@ -523,26 +606,24 @@ static void retire(struct trace_sources *s, unsigned int i)
 
 	s->lost_before += old->lost + old->trace.dropped;
 	s->lapses_before += old->trace.lapses - old->lapses;
-	if (old->slot) {
-		/* Not while somebody writes there, though nobody will read it. */
-		if (!source_lives(old))
-			madvise(old->slot, slot_size(s), MADV_REMOVE);
-		munmap(old->slot, slot_size(s));
-	}
+	/* Not while somebody writes there, though nobody will read it. */
+	if (old->slot && !source_lives(old))
+		madvise(old->slot, slot_size(s), MADV_REMOVE);
+	unmap(old);
 	s->source[i] = s->source[--s->nr_sources];
 }
 
 static void look_around(struct trace_sources *s)
 {
-	if (!s->file && s->wish.follow)
+	if (!is_started(s) && s->wish.follow)
 		find_children(s);
 	for (unsigned int i = 0; i < s->nr_processes; i++) {
 		tids_renew(s->process[i].tids);
-		if (!s->file || s->process[i].child)
+		if (!is_started(s) || s->process[i].child)
 			find(s, &s->process[i]);
 	}
 	for (unsigned int i = 0; i < s->nr_sources; i++)
-		ask(&s->source[i], &s->wish);
+		ask(s, &s->source[i]);
 }
 
 unsigned int trace_sources_read(struct trace_sources *s, trace_see *see,

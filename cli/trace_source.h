@@ -37,6 +37,8 @@ int trace_sources_attach(struct trace_sources *sources, pid_t pid);
  * @variable: takes the value of FLEXSC_TRACE
  */
 int trace_sources_offer(struct trace_sources *sources, char variable[64]);
+/* Make it for those that are attached to: what they recorded last is in it. */
+void trace_sources_share(struct trace_sources *sources);
 /* In that process, before it executes anything. */
 void trace_sources_mine(struct trace_sources *sources);
 /* And to who started it: it may have ended before it is seen. */

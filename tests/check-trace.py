@@ -225,6 +225,27 @@ class Trace(unittest.TestCase):
         process.stdin.close()
         self.assertEqual(process.wait(timeout=60), 0)
 
+    def test_last_calls(self):
+        """What a process did just before it was killed, which was there before."""
+        process = self.start("dies")
+        file = os.path.join(self.folder, "trace")
+        tracer = self.attach(process, "-e", "trace=lseek,kill", "-o", file)
+        end, said = time.monotonic() + 60, ""
+        process.stdin.write("x")
+        process.stdin.flush()
+        while "lseek(100, 99," not in said:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+            with open(file, encoding="ascii") as lines:
+                said = lines.read()
+        process.stdin.write("k")
+        process.stdin.flush()
+        self.assertEqual(tracer.wait(timeout=60), 0)
+        with open(file, encoding="ascii") as lines:
+            said = lines.read()
+        self.assertEqual(said.count("lseek(100, "), 200)
+        self.assertRegex(said, r"kill\(\d+, SIGKILL")
+
     def wait_for_rings(self, pid):
         """They take memory."""
         end = time.monotonic() + 60

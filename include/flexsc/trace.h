@@ -9,7 +9,8 @@
  * Observers read by process_vm_readv(2) and write what they want by
  * process_vm_writev(2). A process that is started with FLEXSC_TRACE in its
  * environment has it in a file of the observer's, struct flexsc_trace_file, so
- * that what it recorded outlives it.
+ * that what it recorded outlives it; one that runs is offered such a file for its
+ * rings, which it may be unable to open, and then has them in its memory.
  *
  * Asking. An observer sets bits of `calls`, and `bytes` if it wants more, then
  * `trace_until_ms` (or `latency_until_ms`) to a moment soon, and last the word at
@@ -86,6 +87,10 @@ struct flexsc_trace_latency {
  *            what arguments point at; it is not tried
  * @pid_namespace: whose numbers @pid and those of threads are, by its inode;
  *            0: not known
+ * @offer_pid, @offer_fd: an observer's file, /proc/PID/fd/N, for the rings, if
+ *            nobody else was asking; 0: none
+ * @slot_pid, @slot_fd, @slot: the file and the slot of it, from 1 on, in which
+ *            they are; 0: in the memory of the process
  */
 struct flexsc_trace {
 	uint32_t magic, version, size, pid;
@@ -99,6 +104,8 @@ struct flexsc_trace {
 	uint32_t nr_rings, lapses;
 	uint64_t dropped;
 	uint32_t filtered, pid_namespace;
+	uint32_t offer_pid, offer_fd;
+	uint32_t slot_pid, slot_fd, slot, unused;
 };
 
 enum flexsc_trace_kind {

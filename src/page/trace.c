@@ -40,16 +40,20 @@ static size_t rings_size(uint32_t nr_rings)
 	return SMALL_PAGE + (size_t)nr_rings * FLEXSC_TRACE_RING;
 }
 
-/* Where what follows a slot's struct flexsc_trace is, and how it is divided. */
-static void divide(struct flexsc_trace *t, char *rings, uint32_t nr_rings)
+/* How what begins at @rings is divided, as far as it could go. */
+static void divide(struct flexsc_trace_ring ring[FLEXSC_TRACE_MAX_RINGS],
+		   uintptr_t rings)
 {
-	struct flexsc_trace_ring *ring = (struct flexsc_trace_ring *)rings;
+	for (uint32_t i = 0; i < FLEXSC_TRACE_MAX_RINGS; i++)
+		ring[i].data =
+			rings + SMALL_PAGE + (uint64_t)i * FLEXSC_TRACE_RING;
+}
 
-	for (uint32_t i = 0; i < nr_rings; i++)
-		ring[i].data = (uintptr_t)rings + SMALL_PAGE +
-			       (uint64_t)i * FLEXSC_TRACE_RING;
+static void show_rings(struct flexsc_trace *t, uintptr_t rings,
+		       uint32_t nr_rings)
+{
 	t->nr_rings = nr_rings;
-	fx_store_release(&t->rings, (uint64_t)(uintptr_t)rings);
+	fx_store_release(&t->rings, (uint64_t)rings);
 }
 
 /* One for each processor, and one more. */
@@ -75,26 +79,6 @@ static void *map_private(size_t size)
 				  -1, 0);
 
 	return fx_is_error(at) ? NULL : (void *)at;
-}
-
-/* The first one makes them; who comes meanwhile goes without. */
-static bool has_rings(struct flexsc_trace *t)
-{
-	uint32_t nr_rings, before = 0;
-	char *rings;
-
-	if (fx_likely(fx_load_acquire(&t->rings)))
-		return true;
-	if (!fx_cas(&making, &before, 1u))
-		return false;
-	if (!t->rings) {
-		nr_rings = wanted_rings();
-		rings = map_private(rings_size(nr_rings));
-		if (rings)
-			divide(t, rings, nr_rings);
-	}
-	fx_store_release(&making, 0u);
-	return t->rings;
 }
 
 static struct flexsc_trace_latency *latencies(struct flexsc_trace *t)
@@ -123,6 +107,11 @@ static void show(struct flexsc_trace *t)
 	if (t->bytes < 32)
 		t->bytes = 32;
 	fx_store_release(&t->magic, (uint32_t)FLEXSC_TRACE_MAGIC);
+}
+
+static void unmap(void *at, size_t size)
+{
+	fx_arch_syscall(SYS_munmap, (long)at, (long)size, 0, 0, 0, 0);
 }
 
 static char *map_part(int fd, uint64_t at, size_t size)
@@ -162,22 +151,31 @@ static uint32_t pid_namespace(void)
 		       (uint32_t)st.st_ino;
 }
 
-static void take_slot(int fd, struct flexsc_trace_file *file, const char *path)
+/* Return: where the next slot of it begins; 0: there is none for us. */
+static uint64_t next_slot(struct flexsc_trace_file *file)
 {
 	uint32_t slot, nr_rings = file->nr_rings;
-	size_t size = SMALL_PAGE + LATENCIES + rings_size(nr_rings);
-	struct flexsc_trace *t;
-	char *map;
 
 	if (file->magic != FLEXSC_TRACE_MAGIC ||
 	    file->version != FLEXSC_TRACE_VERSION || !nr_rings ||
-	    nr_rings > FLEXSC_TRACE_MAX_RINGS || file->slot_size < size ||
+	    nr_rings > FLEXSC_TRACE_MAX_RINGS ||
+	    file->slot_size < SMALL_PAGE + LATENCIES + rings_size(nr_rings) ||
 	    (file->pid && file->pid != (uint32_t)getpid()))
-		return;
+		return 0;
 	slot = fx_fetch_add(&file->next, 1u);
-	if (slot >= file->nr_slots)
-		return;
-	map = map_part(fd, file->slot_size * (slot + 1), size);
+	return slot < file->nr_slots ? file->slot_size * (slot + 1) : 0;
+}
+
+static void take_slot(int fd, struct flexsc_trace_file *file, const char *path)
+{
+	uint32_t nr_rings = file->nr_rings;
+	uint64_t at = next_slot(file);
+	struct flexsc_trace *t;
+	char *map, *rings;
+
+	map = at ? map_part(fd, at,
+			    SMALL_PAGE + LATENCIES + rings_size(nr_rings)) :
+		   NULL;
 	if (!map)
 		return;
 	t = (struct flexsc_trace *)map;
@@ -187,7 +185,9 @@ static void take_slot(int fd, struct flexsc_trace_file *file, const char *path)
 	t->pid_namespace = pid_namespace();
 	t->latencies = (uintptr_t)map + SMALL_PAGE;
 	t->trace_until_ms = (fx_now_ms_coarse() + FLEXSC_TRACE_LEASE_MS) | 1;
-	divide(t, map + SMALL_PAGE + LATENCIES, nr_rings);
+	rings = map + SMALL_PAGE + LATENCIES;
+	divide((void *)rings, (uintptr_t)rings);
+	show_rings(t, (uintptr_t)rings, nr_rings);
 	show(t);
 	fx_store_release(&trace, t);
 	fx_store_release(&fx_trace_wanted.wanted, 1u);
@@ -205,7 +205,9 @@ static bool is_file(const char *path)
 	       memcmp(to, FLEXSC_TRACE_FILE_NAME, length) == 0;
 }
 
-static void use_file(const char *path)
+typedef void use_file(int fd, struct flexsc_trace_file *file, const char *path);
+
+static void with_file(const char *path, use_file *use)
 {
 	struct flexsc_trace_file *file;
 	int fd;
@@ -218,10 +220,134 @@ static void use_file(const char *path)
 		return;
 	file = (struct flexsc_trace_file *)map_part(fd, 0, SMALL_PAGE);
 	if (file) {
-		take_slot(fd, file, path);
-		munmap(file, SMALL_PAGE);
+		use(fd, file, path);
+		unmap(file, SMALL_PAGE);
 	}
 	fx_close(fd);
+}
+
+/* Rings of a process that was there before the observer ----------------------- */
+
+/*
+ * Where they are in @own: always there, in our memory or, over that, in the file
+ * of whoever has observed us last. The heads are those of as many as could be,
+ * so who has counted before a change writes to memory all the same.
+ */
+static uintptr_t rings_place;
+
+static bool has_place(void)
+{
+	if (!rings_place)
+		rings_place = (uintptr_t)map_private(
+			rings_size(FLEXSC_TRACE_MAX_RINGS));
+	return rings_place;
+}
+
+/* Nobody is writing, nor begins to. Return: how many were claimed. */
+static uint32_t claim_all(struct flexsc_trace_ring *ring)
+{
+	uint32_t nr = 0;
+
+	while (nr < FLEXSC_TRACE_MAX_RINGS && fx_record_claim(&ring[nr]))
+		nr++;
+	return nr;
+}
+
+/* Each is tried once: it may be forbidden, or not what it is called. */
+static uint64_t tried;
+
+static uint64_t offer_of(const struct flexsc_trace *t)
+{
+	return (uint64_t)fx_load_relaxed(&t->offer_pid) << 32 |
+	       fx_load_relaxed(&t->offer_fd);
+}
+
+/* Who looks there from now on finds nothing yet. */
+static void show_slot(uint32_t slot, uint64_t offer)
+{
+	own.slot_pid = (uint32_t)(offer >> 32);
+	own.slot_fd = (uint32_t)offer;
+	fx_store_release(&own.slot, slot);
+}
+
+static void put_rings(int fd, struct flexsc_trace_file *file, const char *path)
+{
+	struct flexsc_trace_ring heads[FLEXSC_TRACE_MAX_RINGS] = { 0 };
+	struct flexsc_trace_ring *ring = (void *)rings_place;
+	uint64_t slot = next_slot(file), at = slot + SMALL_PAGE + LATENCIES;
+	uint32_t nr_rings = file->nr_rings, claimed;
+
+	divide(heads, rings_place);
+	if (!slot ||
+	    fx_arch_syscall(SYS_pwrite64, fd, (long)heads, sizeof(heads),
+			    (long)at, 0, 0) != sizeof(heads))
+		return;
+	claimed = claim_all(ring);
+	if (claimed == FLEXSC_TRACE_MAX_RINGS) {
+		show_slot((uint32_t)(slot / file->slot_size), offer_of(&own));
+		if (!fx_is_error(fx_arch_syscall(
+			    SYS_mmap, (long)rings_place,
+			    (long)rings_size(nr_rings), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_FIXED, fd, (long)at))) {
+			/* Their locks went with what was there before. */
+			memcpy(offered, path, strlen(path) + 1);
+			show_rings(&own, rings_place, nr_rings);
+			return;
+		}
+		show_slot(0, 0);
+	}
+	while (claimed)
+		fx_record_release(&ring[--claimed]);
+}
+
+static char *put_number(char *at, uint32_t number)
+{
+	if (number >= 10)
+		at = put_number(at, number / 10);
+	*at++ = (char)('0' + number % 10);
+	return at;
+}
+
+static void take_offer(uint64_t offer)
+{
+	char path[64] = "/proc/", *at = path + strlen(path);
+
+	at = put_number(at, (uint32_t)(offer >> 32));
+	memcpy(at, "/fd/", 4);
+	*put_number(at + 4, (uint32_t)offer) = '\0';
+	with_file(path, put_rings);
+}
+
+/* Under `making`. */
+static void make_rings(struct flexsc_trace *t)
+{
+	uint64_t offer;
+
+	if (t != &own || !has_place())
+		return;
+	if (!t->rings)
+		divide((void *)rings_place, rings_place);
+	offer = offer_of(t);
+	if (offer != tried && !fx_load_relaxed(&t->filtered))
+		take_offer(offer);
+	fx_store_relaxed(&tried, offer);
+	if (!t->rings)
+		show_rings(t, rings_place, wanted_rings());
+}
+
+/* The first one makes them; who comes meanwhile goes without. */
+static bool has_rings(struct flexsc_trace *t)
+{
+	uint32_t before = 0;
+
+	if (fx_likely(fx_load_acquire(&t->rings)) &&
+	    fx_likely(offer_of(t) == fx_load_relaxed(&tried)))
+		return true;
+	if (!fx_cas(&making, &before, 1u))
+		return t->rings;
+	make_rings(t);
+	fx_store_release(&making, 0u);
+	return t->rings;
 }
 
 struct flexsc_trace *fx_trace_start(void)
@@ -234,7 +360,7 @@ struct flexsc_trace *fx_trace_start(void)
 	fx_lock(&starting);
 	path = secure_getenv("FLEXSC_TRACE");
 	if (!trace->magic && path && *path)
-		use_file(path);
+		with_file(path, take_slot);
 	if (!trace->magic)
 		show(trace);
 	fx_unlock(&starting);
@@ -256,8 +382,12 @@ void fx_trace_after_fork(void)
 	starting.word = 0;
 	if (!before->magic)
 		return;
-	if (before == &own && own.rings)
-		munmap((void *)(uintptr_t)own.rings, rings_size(own.nr_rings));
+	/* They may be in the file of the parent's observer. */
+	if (rings_place)
+		unmap((void *)rings_place, rings_size(FLEXSC_TRACE_MAX_RINGS));
+	rings_place = 0;
+	tried = 0;
+	*offered = '\0';
 	trace = &own;
 	memset(&own, 0, sizeof(own));
 	if (!follow)
@@ -265,6 +395,8 @@ void fx_trace_after_fork(void)
 	memcpy(own.calls, asked.calls, sizeof(own.calls));
 	own.bytes = asked.bytes;
 	own.follow = asked.follow;
+	own.offer_pid = asked.offer_pid;
+	own.offer_fd = asked.offer_fd;
 	own.filtered = asked.filtered;
 	own.trace_until_ms = asked.trace_until_ms;
 	fx_trace_start();
@@ -277,7 +409,7 @@ void fx_trace_after_fork(void)
 static void give_back(struct flexsc_trace *t)
 {
 	struct flexsc_trace_ring *ring = (void *)(uintptr_t)t->rings;
-	int advice = t == &own ? MADV_DONTNEED : MADV_REMOVE;
+	int advice = t == &own && !t->slot ? MADV_DONTNEED : MADV_REMOVE;
 
 	for (uint32_t i = 0; ring && i < t->nr_rings; i++) {
 		if (!fx_record_claim(&ring[i]))
@@ -294,7 +426,7 @@ static void give_back(struct flexsc_trace *t)
  */
 static bool is_waited_for(const struct flexsc_trace *t)
 {
-	return t != &own && !fx_load_relaxed(&t->filtered) && is_file(offered);
+	return *offered && !fx_load_relaxed(&t->filtered) && is_file(offered);
 }
 
 unsigned fx_trace_wants(unsigned nr, uint64_t now_ns)

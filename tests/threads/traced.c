@@ -473,6 +473,20 @@ static void *play(void *arg)
 	return arg;
 }
 
+/* For each byte 100 calls; after a 'k' it is killed. */
+static void *dies(void *arg)
+{
+	char byte;
+
+	while (read(ends[0], &byte, 1) == 1) {
+		for (int i = 0; i < 100; i++)
+			lseek(100, i, SEEK_SET);
+		if (byte == 'k')
+			kill(getpid(), SIGKILL);
+	}
+	return arg;
+}
+
 static void *hurries(void *arg)
 {
 	int fd = open("/dev/zero", O_RDONLY);
@@ -542,6 +556,8 @@ int main(int argc, char **argv)
 		in_thread(calls);
 	else if (strcmp(what, "waits") == 0)
 		beside(waits);
+	else if (strcmp(what, "dies") == 0)
+		beside(dies);
 	else if (strcmp(what, "hurries") == 0)
 		beside(hurries);
 	else if (strcmp(what, "plays") == 0)
