@@ -84,13 +84,21 @@ static void print_stat(struct text *text, const struct trace_arg *a)
 		text_add(text, ", st_size=%ld, ...}", (long)st.st_size);
 }
 
+/* Of a sleep that was not interrupted nothing is left, nor written. */
+static bool is_idle(const struct trace_arg *a)
+{
+	return a->kind == 'r' && a->record->ret == 0 &&
+	       (a->record->nr == SYS_nanosleep ||
+		a->record->nr == SYS_clock_nanosleep);
+}
+
 static void print_timespecs(struct text *text, const struct trace_arg *a,
 			    unsigned int nr)
 {
 	const char *there = part(a, nr * sizeof(struct timespec));
 	struct timespec ts;
 
-	if (!there) {
+	if (!there || is_idle(a)) {
 		print_pointer(text, value_of(a));
 		return;
 	}

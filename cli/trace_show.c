@@ -501,6 +501,8 @@ void trace_show_until(struct trace_show *s, uint64_t until_ns)
 	size_t n = 0;
 
 	qsort(s->event, s->nr_events, sizeof(*s->event), by_time);
+	for (size_t i = 1; i < s->nr_events; i++)
+		s->many |= s->event[i].tid != s->event[0].tid;
 	for (; n < s->nr_events && s->event[n].at_ns < until_ns; n++) {
 		take(s, &s->event[n]);
 		free(s->event[n].record);

@@ -29,7 +29,7 @@ CHANGES = (
     (r"^((?:gett?p?p?id|getpgrp|getpgid|getsid|times|shmget)\(.*\)) += \d+$", r"\1 = NUMBER"),
     (r"^(kill|shmat)\(\d+", r"\1(NUMBER"), (r"(_u?s?time={tv_sec)=.*?}", r"\1=T}"),
     (r"(si_pid|tms_utime|tms_stime)=\d+", r"\1=NUMBER"), (r'(getrandom\()".*?"', r"\1BYTES"),
-    (r"SA_RESTORER\|?(.*), sa_restorer=POINTER", r"\1"), (r"sa_flags=}", "sa_flags=0}"),
+    (r"SA_RESTORER\|?", ""), (", sa_restorer=POINTER", ""), (r"sa_flags=}", "sa_flags=0}"),
     (r" += ", " = "),
 )
 

@@ -37,17 +37,17 @@ int __xpg_sigpause(int signal);
 /* The header gives this name to the one above. */
 int bsd_sigpause(int mask) __asm__("sigpause");
 
-enum {
-	MASK_SIZE = 8
-}; /* for the kernel */
+/* For the kernel; and a flag that is the C library's own business. */
+#define MASK_SIZE 8
+#define SA_RESTORER 0x04000000u
 
 static void go_home(enum fx_home_reason reason)
-{
-	struct fx_thread *me = fx_thread_away();
+	{
+		struct fx_thread *me = fx_thread_away();
 
-	if (me)
-		fx_thread_home(me, reason);
-}
+		if (me)
+			fx_thread_home(me, reason);
+	}
 
 /* Handlers ------------------------------------------------------------------ */
 
@@ -68,7 +68,7 @@ static struct kernel_action kernel_action(const struct sigaction *action)
 {
 	return (struct kernel_action){
 		.handler = (uint64_t)(uintptr_t)action->sa_handler,
-		.flags = (uint32_t)action->sa_flags,
+		.flags = (uint32_t)action->sa_flags & ~SA_RESTORER,
 		.mask = *(const uint64_t *)&action->sa_mask,
 	};
 }

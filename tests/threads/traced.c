@@ -171,7 +171,7 @@ static void connections(void)
 
 static void events(void)
 {
-	struct timespec time = { 0, 1000000 };
+	struct timespec time = { 0, 1000000 }, left;
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET,
 				     .data.fd = 7 };
 	int set = epoll_create1(EPOLL_CLOEXEC), fd = eventfd(1, EFD_NONBLOCK);
@@ -183,7 +183,7 @@ static void events(void)
 	epoll_wait(set, &event, 4, 0);
 	close(set);
 	close(fd);
-	nanosleep(&time, NULL);
+	nanosleep(&time, &left);
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
 }
 
@@ -297,10 +297,12 @@ static void machine(void)
 	syscall(SYS_clock_getres, CLOCK_MONOTONIC, &interval);
 }
 
+static void on_signal(int signal);
+
 static void masks(void)
 {
-	struct sigaction action = { .sa_handler = SIG_IGN,
-				    .sa_flags = SA_NODEFER };
+	struct sigaction before,
+		action = { .sa_handler = SIG_IGN, .sa_flags = SA_NODEFER };
 	stack_t stack;
 	sigset_t set;
 
@@ -316,6 +318,10 @@ static void masks(void)
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 	sigaction(SIGUSR2, NULL, &action);
 	sigaction(SIGKILL, &action, NULL);
+	action.sa_handler = on_signal;
+	sigaction(SIGUSR2, &action, NULL);
+	action.sa_handler = SIG_DFL;
+	sigaction(SIGUSR2, &action, &before);
 	sigaltstack(NULL, &stack);
 	kill(getpid(), 0);
 	kill(-77777777, SIGTERM);
