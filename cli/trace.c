@@ -306,7 +306,8 @@ static bool attach(const struct options *o, struct trace_sources *sources,
 	char why[OBSERVE_REASON];
 	int bad;
 
-	trace_sources_share(sources);
+	if (o->style.lines)
+		trace_sources_share(sources);
 	for (unsigned int i = 0; i < o->nr_pids; i++) {
 		pid_t pid = o->pid[i];
 
@@ -333,6 +334,7 @@ struct work {
 	pid_t started; /* 0: none */
 	pid_t child; /* 0: none, or it has ended */
 	int status;
+	bool count;
 	uint64_t lost, told_ns; /* how many were, as far as it was said; when */
 };
 
@@ -383,6 +385,17 @@ static unsigned int look(struct work *w)
 	return alive;
 }
 
+/* Counted there, and not here by their records. */
+static void count(struct work *w)
+{
+	struct trace_count counts[FLEXSC_TRACE_CALLS];
+
+	trace_sources_counts(w->sources, counts);
+	for (unsigned int nr = 0; nr < FLEXSC_TRACE_CALLS; nr++)
+		trace_show_counted(w->show, nr, counts[nr].calls,
+				   counts[nr].errors, counts[nr].ns);
+}
+
 static void work(struct work *w, bool follow)
 {
 	const struct timespec between = { 0, LOOK_NS };
@@ -407,6 +420,8 @@ static void work(struct work *w, bool follow)
 	} while (!stopped && (w->child || alive));
 	look(w);
 	trace_show_until(w->show, UINT64_MAX);
+	if (w->count)
+		count(w);
 	trace_show_end(w->show);
 	tell_lost(w, trace_sources_lost(w->sources));
 	if (trace_sources_lapses(w->sources))
@@ -449,6 +464,7 @@ static void prepare(struct options *o, struct trace_wish *wish)
 	*wish = (struct trace_wish){
 		.bytes = (uint32_t)o->style.most_bytes,
 		.follow = o->follow,
+		.count = !o->style.lines,
 	};
 	memcpy(wish->calls, o->style.filter.calls, sizeof(wish->calls));
 	/* They say how children ended. */
@@ -460,7 +476,8 @@ static void prepare(struct options *o, struct trace_wish *wish)
 
 static int run(struct options *o, const struct trace_wish *wish)
 {
-	struct work w = { .sources = trace_sources_new(wish) };
+	struct work w = { .sources = trace_sources_new(wish),
+			  .count = wish->count };
 	bool begun;
 
 	w.show = trace_show_new(&o->style);

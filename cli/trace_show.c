@@ -530,6 +530,13 @@ void trace_show_gone(struct trace_show *s, pid_t pid, int status)
 	trace_show_take(s, &gone, pid, pid);
 }
 
+void trace_show_counted(struct trace_show *s, unsigned int nr, uint64_t calls,
+			uint64_t errors, uint64_t ns)
+{
+	if (trace_filter_has(&s->style.filter, nr))
+		trace_table_count(s->table, nr, calls, errors, ns);
+}
+
 void trace_show_end(struct trace_show *s)
 {
 	write_lasting(s, UINT64_MAX);

@@ -45,6 +45,10 @@ void trace_show_until(struct trace_show *show, uint64_t until_ns);
  */
 void trace_show_gone(struct trace_show *show, pid_t pid, int status);
 
+/* For the table: so many calls of a number, in so much time. */
+void trace_show_counted(struct trace_show *show, unsigned int nr,
+			uint64_t calls, uint64_t errors, uint64_t ns);
+
 /* All is over: what is not finished, and the table. */
 void trace_show_end(struct trace_show *show);
 

@@ -52,6 +52,8 @@ struct source {
 	struct ring ring[FLEXSC_TRACE_MAX_RINGS];
 	uint64_t lost;
 	uint32_t lapses; /* when it was found */
+	/* Calls counted, of FLEXSC_TRACE_CALLS numbers: before us, and now; or NULL. */
+	struct flexsc_trace_latency *before, *now;
 	bool skips; /* what others have asked for before is not for us */
 	bool ended;
 };
@@ -75,6 +77,7 @@ struct trace_sources {
 	uint32_t offer[2]; /* the file, for those that run: pid, descriptor; or 0 */
 	pid_t started; /* with the file; 0: none */
 	uint32_t pid_namespace; /* ours, by its inode; 0: not known */
+	struct trace_count *count; /* of sources that have been freed */
 	int fd;
 	uint32_t slots; /* taken, as far as they have been seen */
 	char *buffer; /* of a ring */
@@ -161,6 +164,11 @@ static void ask_for(const struct trace_sources *s, struct source *to,
 	uint32_t now = now_ms(), until = (now + FLEXSC_TRACE_LEASE_MS) | 1;
 	bool others = lives(t->trace_until_ms, now);
 
+	if (wish->count) {
+		put(to, FIELD_AT(to, latency_until_ms), &until, sizeof(until));
+		put(to, FIELD_AT(to, follow), &wish->follow, sizeof(t->follow));
+		return;
+	}
 	for (unsigned int i = 0; i < FLEXSC_TRACE_CALLS / 64; i++)
 		t->calls[i] = wish->calls[i] | (others ? t->calls[i] : 0);
 	if (!others || t->bytes < wish->bytes)
@@ -213,6 +221,42 @@ static void ask(const struct trace_sources *s, struct source *to)
 	put_by_kernel(to, t.wanted, &one, sizeof(one));
 }
 
+/* Counting ----------------------------------------------------------------------------- */
+
+enum {
+	COUNTS = FLEXSC_TRACE_CALLS * sizeof(struct flexsc_trace_latency)
+};
+
+/* All that it has counted so far, by anybody's wish. */
+static void read_counts(struct source *from)
+{
+	if (!from->now)
+		from->now = calloc(1, COUNTS);
+	if (from->now && from->trace.latencies)
+		get(from, from->trace.latencies, from->now, COUNTS);
+}
+
+static void count_before(struct source *from)
+{
+	read_counts(from);
+	from->before = from->now;
+	from->now = NULL;
+}
+
+static void add_counts(const struct source *from, struct trace_count *count)
+{
+	for (unsigned int i = 0; from->now && i < FLEXSC_TRACE_CALLS; i++) {
+		const struct flexsc_trace_latency *now = &from->now[i];
+		const struct flexsc_trace_latency none = { 0 };
+		const struct flexsc_trace_latency *before =
+			from->before ? &from->before[i] : &none;
+
+		count[i].calls += now->nr - before->nr;
+		count[i].errors += now->errors - before->errors;
+		count[i].ns += now->ns - before->ns;
+	}
+}
+
 /* Finding ---------------------------------------------------------------------------- */
 
 static struct source *add_source(struct trace_sources *s, pid_t pid,
@@ -237,6 +281,8 @@ static struct source *add_source(struct trace_sources *s, pid_t pid,
 	    !is_trace(&new->trace, address))
 		return NULL;
 	new->lapses = new->trace.lapses;
+	if (s->wish.count && !slot)
+		count_before(new);
 	s->nr_sources++;
 	ask(s, new);
 	return new;
@@ -374,6 +420,8 @@ static int make_file(struct trace_sources *s)
 	s->file->nr_rings = nr_rings;
 	s->file->first.bytes = s->wish.bytes;
 	s->file->first.follow = s->wish.follow;
+	s->file->first.trace_until_ms = !s->wish.count;
+	s->file->first.latency_until_ms = s->wish.count;
 	memcpy(s->file->first.calls, s->wish.calls, sizeof(s->wish.calls));
 	return 0;
 }
@@ -571,6 +619,16 @@ static bool renew(struct trace_sources *s, struct source *from)
 	return true;
 }
 
+void trace_sources_counts(struct trace_sources *s,
+			  struct trace_count count[FLEXSC_TRACE_CALLS])
+{
+	memcpy(count, s->count, FLEXSC_TRACE_CALLS * sizeof(*count));
+	for (unsigned int i = 0; i < s->nr_sources; i++) {
+		read_counts(&s->source[i]);
+		add_counts(&s->source[i], count);
+	}
+}
+
 static void read_source(struct trace_sources *s, struct source *from,
 			trace_see *see, void *arg)
 {
@@ -579,6 +637,12 @@ static void read_source(struct trace_sources *s, struct source *from,
 
 	if (!renew(s, from))
 		return;
+	if (s->wish.count) {
+		/* What is in our file does not go away. */
+		if (!from->slot)
+			read_counts(from);
+		return;
+	}
 	nr = from->trace.nr_rings;
 	if (!from->trace.rings || nr > FLEXSC_TRACE_MAX_RINGS)
 		return;
@@ -606,6 +670,12 @@ static void retire(struct trace_sources *s, unsigned int i)
 
 	s->lost_before += old->lost + old->trace.dropped;
 	s->lapses_before += old->trace.lapses - old->lapses;
+	if (s->wish.count) {
+		read_counts(old);
+		add_counts(old, s->count);
+	}
+	free(old->before);
+	free(old->now);
 	/* Not while somebody writes there, though nobody will read it. */
 	if (old->slot && !source_lives(old))
 		madvise(old->slot, slot_size(s), MADV_REMOVE);
@@ -677,7 +747,10 @@ struct trace_sources *trace_sources_new(const struct trace_wish *wish)
 	s->wish = *wish;
 	s->fd = -1;
 	s->buffer = malloc(FLEXSC_TRACE_RING);
-	if (!s->buffer) {
+	s->count = calloc(FLEXSC_TRACE_CALLS, sizeof(*s->count));
+	if (!s->buffer || !s->count) {
+		free(s->buffer);
+		free(s->count);
 		free(s);
 		return NULL;
 	}
@@ -697,6 +770,7 @@ void trace_sources_free(struct trace_sources *s)
 	free(s->source);
 	free(s->process);
 	free(s->buffer);
+	free(s->count);
 	free(s);
 }
 

@@ -17,7 +17,12 @@
 struct trace_wish {
 	uint64_t calls[FLEXSC_TRACE_CALLS / 64];
 	uint32_t bytes;
-	bool follow; /* children, too */
+	uint32_t follow; /* children, too */
+	bool count; /* calls, and no records of them */
+};
+
+struct trace_count {
+	uint64_t calls, errors, ns;
 };
 
 struct trace_sources;
@@ -63,6 +68,9 @@ typedef void trace_gone(pid_t pid, int status, void *arg);
 unsigned int trace_sources_read(struct trace_sources *sources, trace_see *see,
 				trace_gone *gone, void *arg);
 
+/* What was counted so far, by number. */
+void trace_sources_counts(struct trace_sources *sources,
+			  struct trace_count count[FLEXSC_TRACE_CALLS]);
 /* Records that were lost so far, and times that nobody looked for too long. */
 uint64_t trace_sources_lost(struct trace_sources *sources);
 uint64_t trace_sources_lapses(struct trace_sources *sources);

@@ -43,6 +43,16 @@ void trace_table_add(struct trace_table *table,
 		row->ns += end->at_ns - begun_ns;
 }
 
+void trace_table_count(struct trace_table *table, unsigned int nr,
+		       uint64_t calls, uint64_t errors, uint64_t ns)
+{
+	if (!table || nr >= FLEXSC_TRACE_CALLS)
+		return;
+	table->row[nr].calls += calls;
+	table->row[nr].errors += errors;
+	table->row[nr].ns += ns;
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;

@@ -15,6 +15,8 @@ void trace_table_free(struct trace_table *table);
 /* @begun_ns: 0: not known. */
 void trace_table_add(struct trace_table *table,
 		     const struct flexsc_trace_record *end, uint64_t begun_ns);
+void trace_table_count(struct trace_table *table, unsigned int nr,
+		       uint64_t calls, uint64_t errors, uint64_t ns);
 void trace_table_print(const struct trace_table *table, FILE *out);
 
 #endif /* CLI_TRACE_TABLE_H */

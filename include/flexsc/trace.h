@@ -63,10 +63,10 @@ struct flexsc_trace_ring {
 };
 
 /* How long calls of a number took; bucket i: below 2^(i+7) ns, the last: more. */
-#define FLEXSC_TRACE_BUCKETS 29
+#define FLEXSC_TRACE_BUCKETS 28
 
 struct flexsc_trace_latency {
-	uint64_t nr, ns, most_ns;
+	uint64_t nr, ns, most_ns, errors;
 	uint64_t bucket[FLEXSC_TRACE_BUCKETS];
 };
 

@@ -413,7 +413,7 @@ void fx_seen_end(unsigned nr, int tid, uint64_t id, const uint64_t args[6],
 
 	/* Whose beginning was timed is counted however long it lasts. */
 	if (begun_ns && (wants & FX_WANT_LATENCY || fx_trace_times()))
-		fx_trace_latency(nr, now_ns - begun_ns);
+		fx_trace_latency(nr, now_ns - begun_ns, fx_is_error(ret));
 	if (!(wants & FX_WANT_RECORDS) || !fx_record_new(&s.record))
 		return;
 	s.bytes = fx_trace_bytes();

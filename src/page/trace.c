@@ -141,6 +141,17 @@ static bool is_filtered(void)
 	return line && line[10] != '0';
 }
 
+/* What was asked for is, for as long as an observer asks at a time. */
+static void go_on(struct flexsc_trace *t, uint32_t now_ms)
+{
+	uint32_t until = (now_ms + FLEXSC_TRACE_LEASE_MS) | 1;
+
+	if (fx_load_relaxed(&t->trace_until_ms))
+		fx_store_relaxed(&t->trace_until_ms, until);
+	if (fx_load_relaxed(&t->latency_until_ms))
+		fx_store_relaxed(&t->latency_until_ms, until);
+}
+
 static uint32_t pid_namespace(void)
 {
 	struct stat st;
@@ -184,7 +195,7 @@ static void take_slot(int fd, struct flexsc_trace_file *file, const char *path)
 	t->filtered = is_filtered();
 	t->pid_namespace = pid_namespace();
 	t->latencies = (uintptr_t)map + SMALL_PAGE;
-	t->trace_until_ms = (fx_now_ms_coarse() + FLEXSC_TRACE_LEASE_MS) | 1;
+	go_on(t, fx_now_ms_coarse());
 	rings = map + SMALL_PAGE + LATENCIES;
 	divide((void *)rings, (uintptr_t)rings);
 	show_rings(t, (uintptr_t)rings, nr_rings);
@@ -399,6 +410,7 @@ void fx_trace_after_fork(void)
 	own.offer_fd = asked.offer_fd;
 	own.filtered = asked.filtered;
 	own.trace_until_ms = asked.trace_until_ms;
+	own.latency_until_ms = asked.latency_until_ms;
 	fx_trace_start();
 	fx_store_release(&fx_trace_wanted.wanted, 1u);
 }
@@ -429,20 +441,26 @@ static bool is_waited_for(const struct flexsc_trace *t)
 	return *offered && !fx_load_relaxed(&t->filtered) && is_file(offered);
 }
 
-unsigned fx_trace_wants(unsigned nr, uint64_t now_ns)
+static unsigned wants_now(const struct flexsc_trace *t, uint32_t now_ms)
 {
-	struct flexsc_trace *t = trace;
-	uint32_t now_ms = (uint32_t)(now_ns / FX_NS_PER_MS);
 	unsigned wants = 0;
 
 	if (fx_record_until(&t->trace_until_ms, now_ms))
 		wants |= FX_WANT_RECORDS;
 	if (fx_record_until(&t->latency_until_ms, now_ms))
 		wants |= FX_WANT_LATENCY;
+	return wants;
+}
+
+unsigned fx_trace_wants(unsigned nr, uint64_t now_ns)
+{
+	struct flexsc_trace *t = trace;
+	uint32_t now_ms = (uint32_t)(now_ns / FX_NS_PER_MS);
+	unsigned wants = wants_now(t, now_ms);
+
 	if (!wants && is_waited_for(t)) {
-		fx_store_relaxed(&t->trace_until_ms,
-				 (now_ms + FLEXSC_TRACE_LEASE_MS) | 1);
-		wants = FX_WANT_RECORDS;
+		go_on(t, now_ms);
+		wants = wants_now(t, now_ms);
 	}
 	if (!wants) {
 		if (fx_record_lapse(&fx_trace_wanted.wanted, t, now_ms)) {
@@ -485,7 +503,7 @@ static unsigned bucket(uint64_t ns)
 	return bits < FLEXSC_TRACE_BUCKETS ? bits : FLEXSC_TRACE_BUCKETS - 1;
 }
 
-void fx_trace_latency(unsigned nr, uint64_t ns)
+void fx_trace_latency(unsigned nr, uint64_t ns, bool failed)
 {
 	struct flexsc_trace_latency *all = latencies(trace), *l;
 	uint64_t most;
@@ -495,6 +513,8 @@ void fx_trace_latency(unsigned nr, uint64_t ns)
 	l = &all[nr];
 	fx_fetch_add(&l->nr, 1u);
 	fx_fetch_add(&l->ns, ns);
+	if (failed)
+		fx_fetch_add(&l->errors, 1u);
 	fx_fetch_add(&l->bucket[bucket(ns)], 1u);
 	most = fx_load_relaxed(&l->most_ns);
 	while (ns > most && !fx_cas(&l->most_ns, &most, ns))

@@ -79,7 +79,7 @@ uint32_t fx_trace_lapses(void);
 /* A filter of system calls is about to be put on the process. */
 void fx_trace_filtered(void);
 
-void fx_trace_latency(unsigned nr, uint64_t ns);
+void fx_trace_latency(unsigned nr, uint64_t ns, bool failed);
 /* Has anybody asked for latencies yet? */
 bool fx_trace_times(void);
 

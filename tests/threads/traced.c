@@ -479,7 +479,7 @@ static void *play(void *arg)
 	return arg;
 }
 
-/* For each byte 100 calls; after a 'k' it is killed. */
+/* For each byte 100 calls, and a line; or, after a 'k', it is killed. */
 static void *dies(void *arg)
 {
 	char byte;
@@ -489,6 +489,7 @@ static void *dies(void *arg)
 			lseek(100, i, SEEK_SET);
 		if (byte == 'k')
 			kill(getpid(), SIGKILL);
+		write(1, "done\n", 5);
 	}
 	return arg;
 }
