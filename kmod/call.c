@@ -7,7 +7,7 @@
 
 #include <linux/slab.h>
 
-/* Of one set, kept for the next calls that wait. */
+/* Of one runner, kept for its next calls. */
 #define MAX_SPARE 64
 
 static struct kmem_cache *cache;
@@ -32,14 +32,8 @@ int fxk_inflight_init(struct fxk_ctx *ctx)
 
 void fxk_inflight_free(struct fxk_ctx *ctx)
 {
-	struct fxk_call *call;
-
 	if (!ctx->inflight)
 		return;
-	while ((call = ctx->spare)) {
-		ctx->spare = call->next;
-		kmem_cache_free(cache, call);
-	}
 	for (u32 i = 0; i < ctx->max_entries / FLEXSC_PAGE_ENTRIES; i++) {
 		kfree(ctx->inflight[i]);
 		cond_resched();
@@ -70,10 +64,25 @@ static bool map_page(struct fxk_ctx *ctx, u32 index)
 	return true;
 }
 
-/* Not all of it: it is large, and each call that waits has one. */
-static void init(struct fxk_call *call, struct fxk_ctx *ctx, u32 index, u16 nr,
-		 u8 flags)
+/* Memory that is left of an earlier call, or new: which is zeroed, and large. */
+static struct fxk_call *alloc(struct fxk_runner *r)
 {
+	struct fxk_call *call = r->spare;
+
+	if (unlikely(!call))
+		return kmem_cache_alloc(cache, GFP_KERNEL);
+	r->spare = call->next;
+	r->nr_spare--;
+	return call;
+}
+
+/* Not all of it is set, for the same reason. */
+struct fxk_call *fxk_call_new(struct fxk_runner *r, u32 index, u16 nr, u8 flags)
+{
+	struct fxk_call *call = alloc(r);
+
+	if (!call)
+		return NULL;
 	call->done = 0;
 	call->thread = call->denied = false;
 	call->file = NULL;
@@ -84,66 +93,57 @@ static void init(struct fxk_call *call, struct fxk_ctx *ctx, u32 index, u16 nr,
 	call->fd = -1;
 	call->waits[0].head = call->waits[1].head = NULL;
 	call->stay = NULL;
-	call->ctx = ctx;
+	call->ctx = r->ctx;
 	call->index = index;
 	call->nr = nr;
 	call->flags = flags;
 	call->heap = true;
 	atomic64_inc(&fxk_objects.calls);
-}
-
-struct fxk_call *fxk_call_new(struct fxk_ctx *ctx, u32 index, u16 nr, u8 flags)
-{
-	struct fxk_call *call = kmem_cache_alloc(cache, GFP_KERNEL);
-
-	if (call)
-		init(call, ctx, index, nr, flags);
 	return call;
 }
 
-/* Under ctx->lock: for the next one that waits; less than a new one. */
-static bool save(struct fxk_ctx *ctx, struct fxk_call *call)
-{
-	if (ctx->nr_spare == MAX_SPARE)
-		return false;
-	call->next = ctx->spare;
-	ctx->spare = call;
-	ctx->nr_spare++;
-	return true;
-}
-
-/* Under ctx->lock: one of those. NULL: none left. */
-static struct fxk_call *take_spare(struct fxk_ctx *ctx,
-				   const struct fxk_call *like)
-{
-	struct fxk_call *call = ctx->spare;
-
-	if (!call)
-		return NULL;
-	ctx->spare = call->next;
-	ctx->nr_spare--;
-	init(call, ctx, like->index, like->nr, like->flags);
-	return call;
-}
-
-void fxk_call_free(struct fxk_call *call)
+/* All but its memory. */
+static void end(struct fxk_call *call)
 {
 	struct fxk_ctx *ctx = call->ctx;
-	struct file *file = call->file;
-	bool saved = false;
 
 	if (call->away) {
 		spin_lock_irq(&ctx->lock);
 		ctx->inflight[call->index / FLEXSC_PAGE_ENTRIES]
 			     [call->index % FLEXSC_PAGE_ENTRIES] = NULL;
-		saved = save(ctx, call);
 		spin_unlock_irq(&ctx->lock);
 	}
-	if (file)
-		fput(file);
-	if (!saved)
-		kmem_cache_free(cache, call);
+	if (call->file)
+		fput(call->file);
 	atomic64_dec(&fxk_objects.calls);
+}
+
+void fxk_call_free(struct fxk_call *call)
+{
+	end(call);
+	kmem_cache_free(cache, call);
+}
+
+void fxk_call_put(struct fxk_runner *r, struct fxk_call *call)
+{
+	end(call);
+	if (r != r->ctx->own || r->nr_spare == MAX_SPARE) {
+		kmem_cache_free(cache, call);
+		return;
+	}
+	call->next = r->spare;
+	r->spare = call;
+	r->nr_spare++;
+}
+
+void fxk_spare_free(struct fxk_runner *r)
+{
+	struct fxk_call *call;
+
+	while ((call = r->spare)) {
+		r->spare = call->next;
+		kmem_cache_free(cache, call);
+	}
 }
 
 /* The rest of the registers is nobody's. */
@@ -157,56 +157,36 @@ static void copy_arguments(struct pt_regs *to, const struct pt_regs *from)
 	to->r9 = from->r9;
 }
 
-/* What it is, from the runner's stack. */
-static void copy(struct fxk_call *to, const struct fxk_call *from)
-{
-	copy_arguments(&to->regs, &from->regs);
-	to->done = from->done;
-	to->thread = from->thread;
-}
-
-/* Its place is free, or it is -EBUSY. @call: NULL: one of the spare. */
-static struct fxk_call *note(struct fxk_ctx *ctx, struct fxk_call *call,
-			     const struct fxk_call *like)
-{
-	struct fxk_call **place;
-
-	spin_lock_irq(&ctx->lock);
-	place = &ctx->inflight[like->index / FLEXSC_PAGE_ENTRIES]
-			      [like->index % FLEXSC_PAGE_ENTRIES];
-	if (unlikely(*place)) {
-		call = ERR_PTR(-EBUSY);
-	} else if (call || (call = take_spare(ctx, like))) {
-		*place = call;
-		call->away = true;
-	}
-	spin_unlock_irq(&ctx->lock);
-	return call;
-}
-
 struct fxk_call *fxk_call_away(struct fxk_runner *r, struct fxk_call *call)
 {
 	struct fxk_ctx *ctx = r->ctx;
-	struct fxk_call *mine, *noted;
+	struct fxk_call **place, *mine = call;
 
 	if (call->away)
 		return call;
 	if (!map_page(ctx, call->index))
 		return ERR_PTR(-ENOMEM);
-	if (call->heap)
-		return note(ctx, call, call);
-	noted = note(ctx, NULL, call);
-	if (unlikely(!noted)) {
-		mine = fxk_call_new(ctx, call->index, call->nr, call->flags);
+	if (!call->heap) {
+		mine = fxk_call_new(r, call->index, call->nr, call->flags);
 		if (!mine)
 			return ERR_PTR(-ENOMEM);
-		noted = note(ctx, mine, call);
-		if (noted != mine)
-			fxk_call_free(mine);
+		copy_arguments(&mine->regs, &call->regs);
+		mine->done = call->done;
+		mine->thread = call->thread;
 	}
-	if (!IS_ERR(noted))
-		copy(noted, call);
-	return noted;
+	spin_lock_irq(&ctx->lock);
+	place = &ctx->inflight[call->index / FLEXSC_PAGE_ENTRIES]
+			      [call->index % FLEXSC_PAGE_ENTRIES];
+	if (!*place) {
+		*place = mine;
+		mine->away = true;
+	}
+	spin_unlock_irq(&ctx->lock);
+	if (likely(mine->away))
+		return mine;
+	if (mine != call)
+		fxk_call_put(r, mine);
+	return ERR_PTR(-EBUSY);
 }
 
 /* Off the lists, if no runner holds it. */

@@ -21,10 +21,17 @@ struct fxk_call *fxk_inflight_find(struct fxk_ctx *ctx, u32 index);
 void fxk_inflight_drop(struct fxk_ctx *ctx);
 
 /* A call in memory of its own; NULL: none left. */
-struct fxk_call *fxk_call_new(struct fxk_ctx *ctx, u32 index, u16 nr, u8 flags);
+struct fxk_call *fxk_call_new(struct fxk_runner *r, u32 index, u16 nr,
+			      u8 flags);
 
 /* The file it is armed on and its memory; no longer under way. */
 void fxk_call_free(struct fxk_call *call);
+
+/* The same; its memory may be for the next call of this runner. */
+void fxk_call_put(struct fxk_runner *r, struct fxk_call *call);
+
+/* Memory that a runner has kept. */
+void fxk_spare_free(struct fxk_runner *r);
 
 /**
  * fxk_call_away - take a call off the runner's stack, and note it as under way

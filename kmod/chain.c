@@ -51,15 +51,17 @@ void fxk_chain_tell(struct fxk_call *call, s64 ret)
 	}
 }
 
-struct fxk_call *fxk_chain_new(struct fxk_ctx *ctx, const u32 *indices, int nr)
+struct fxk_call *fxk_chain_new(struct fxk_runner *r, const u32 *indices,
+			       int nr)
 {
+	struct fxk_ctx *ctx = r->ctx;
 	struct fxk_call *first = NULL, **end = &first, *call;
 
 	for (int i = 0; i < nr; i++) {
 		struct flexsc_entry *entry = fxk_entry(ctx, indices[i]);
 		u64 head = READ_ONCE(*(u64 *)entry);
 
-		call = fxk_call_new(ctx, indices[i], fxk_head_nr(head),
+		call = fxk_call_new(r, indices[i], fxk_head_nr(head),
 				    fxk_head_flags(head));
 		if (!call)
 			goto undo;
@@ -72,7 +74,7 @@ struct fxk_call *fxk_chain_new(struct fxk_ctx *ctx, const u32 *indices, int nr)
 undo:
 	while ((call = first)) {
 		first = call->next;
-		fxk_call_free(call);
+		fxk_call_put(r, call);
 	}
 	return NULL;
 }

@@ -22,6 +22,7 @@ void fxk_chain_tell(struct fxk_call *call, s64 ret);
  *
  * Return: the first; NULL: no memory, nothing was done.
  */
-struct fxk_call *fxk_chain_new(struct fxk_ctx *ctx, const u32 *indices, int nr);
+struct fxk_call *fxk_chain_new(struct fxk_runner *r, const u32 *indices,
+			       int nr);
 
 #endif /* FXK_CHAIN_H */

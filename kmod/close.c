@@ -124,7 +124,7 @@ static void end_armed(struct fxk_runner *r)
 
 		fxk_disarm(call);
 		fxk_end(call, &ret);
-		fxk_call_free(call);
+		fxk_call_put(r, call);
 		fxk_count(ctx, cancelled);
 		fxk_complete(r, index, ret);
 		cond_resched();

@@ -84,6 +84,8 @@ static void free_memory(struct fxk_ctx *ctx)
 	if (ctx->pages)
 		fxk_pages_free(ctx);
 	kvfree(ctx->pages);
+	if (ctx->own)
+		fxk_spare_free(ctx->own);
 	kfree(ctx->own);
 	fxk_inflight_free(ctx);
 	/* A wake-up that has just lost its call may still look at it. */

@@ -60,8 +60,6 @@ struct fxk_ctx {
 	struct mm_struct *mm; /* I: compared only */
 	struct fxk_user *user; /* I */
 	struct fxk_call ***inflight; /* L: by page, by entry; see call.c */
-	struct fxk_call *spare; /* L: memory of calls */
-	u32 nr_spare; /* L */
 	struct rcu_head rcu;
 
 	spinlock_t lock ____cacheline_aligned;
@@ -214,6 +212,8 @@ struct fxk_runner {
 	struct fxk_cursor done; /* R */
 	struct fxk_call now; /* R: the call that has not left the page */
 	struct fxk_like was; /* R: its own */
+	struct fxk_call *spare; /* R: memory of calls; of ctx->own only */
+	u32 nr_spare; /* R */
 };
 
 /* fxk_runner.error: another one polls. No error that user space sees. */

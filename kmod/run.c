@@ -81,6 +81,8 @@ void fxk_runner_init(struct fxk_runner *r, struct fxk_ctx *ctx)
 	r->now.nested = r->now.restarts = false;
 	r->now.file = NULL;
 	r->now.next = NULL;
+	r->spare = NULL;
+	r->nr_spare = 0;
 	r->at.slot = r->at.end = NULL;
 	fxk_view_set(&r->sq, 0);
 	fxk_view_set(&r->cq, 0);
@@ -189,7 +191,7 @@ static void resume(struct fxk_runner *r, struct fxk_call *call)
 		return;
 	}
 	/* First: once it is complete the owner may use the entry again. */
-	fxk_call_free(call);
+	fxk_call_put(r, call);
 	WRITE_ONCE(r->current_entry, FXK_BETWEEN);
 	fxk_complete(r, index, ret);
 }
@@ -243,7 +245,7 @@ static bool take_slowly(struct fxk_runner *r)
 		return true;
 	}
 	r->nr_taken += nr;
-	call = fxk_chain_new(r->ctx, indices, nr);
+	call = fxk_chain_new(r, indices, nr);
 	if (call)
 		fxk_go(r, call, true);
 	for (int i = 0; !call && i < nr; i++)

@@ -172,7 +172,7 @@ static struct fxk_call *over(struct fxk_runner *r, struct fxk_call *call,
 		fxk_count(r->ctx, cancelled);
 	/* First: once it is complete the owner may use the entry again. */
 	if (call->heap)
-		fxk_call_free(call);
+		fxk_call_put(r, call);
 	WRITE_ONCE(r->current_entry, FXK_BETWEEN);
 	fxk_complete(r, index, ret);
 	return next;
@@ -185,7 +185,7 @@ static struct fxk_call *skip(struct fxk_runner *r, struct fxk_call *call)
 
 	fxk_count(r->ctx, dropped);
 	if (call->heap)
-		fxk_call_free(call);
+		fxk_call_put(r, call);
 	return next;
 }
 
