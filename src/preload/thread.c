@@ -17,6 +17,7 @@
 
 FX_NEXT(pthread_join);
 FX_NEXT(pthread_tryjoin_np);
+FX_NEXT(pthread_clockjoin_np);
 FX_NEXT(pthread_getattr_np);
 FX_NEXT(pthread_setcancelstate);
 FX_NEXT(pthread_setcanceltype);
@@ -74,7 +75,15 @@ FX_NAME int pthread_clockjoin_np(pthread_t thread, void **result,
 
 	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC)
 		return EINVAL;
-	/* The C library waits without a limit until a moment that is none. */
+	/*
+	 * Until a moment that is none glibc 2.36 waits without a limit, where
+	 * 2.41 refuses; asked to wait for its caller, it refuses the one or
+	 * the other.
+	 */
+	if (until && (until->tv_nsec < 0 || until->tv_nsec > 999999999) &&
+	    NEXT(pthread_clockjoin_np)(pthread_self(), NULL, clock, until) ==
+		    EINVAL)
+		return EINVAL;
 	if (!until ||
 	    (until->tv_sec >= 0 && fx_deadline_of(&deadline, clock, until)))
 		return pthread_join(thread, result);
