@@ -18,6 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* How long a parent may take that is told of a child's end, and gets no processor. */
+#define UNTOLD_NS 10000000000ull
+
 enum {
 	HELD_NS = 1000000000, /* a posted call, before it counts as lasting */
 	NR_BUCKETS = 1024,
@@ -363,7 +366,7 @@ static void end_gone(struct trace_show *s, struct gone **at, int status)
 static void end_unknown(struct trace_show *s, uint64_t until_ns)
 {
 	for (struct gone **at = &s->gone; *at;)
-		if ((*at)->at_ns + HELD_NS <= until_ns)
+		if ((*at)->at_ns + UNTOLD_NS <= until_ns)
 			end_gone(s, at, TRACE_UNKNOWN_END);
 		else
 			at = &(*at)->next;

@@ -7,6 +7,7 @@
 
 #include "cli/memory.h"
 #include "cli/proc.h"
+#include "cli/trace_table.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -51,11 +52,13 @@ struct source {
 	struct flexsc_trace trace; /* as last read */
 	struct ring ring[FLEXSC_TRACE_MAX_RINGS];
 	uint64_t lost;
+	uint32_t until_ms; /* as we asked last */
 	uint32_t lapses; /* when it was found */
+	uint64_t dropped; /* before that, or before its rings were ours */
 	/* Calls counted, of FLEXSC_TRACE_CALLS numbers: before us, and now; or NULL. */
 	struct flexsc_trace_latency *before, *now;
 	bool skips; /* what others have asked for before is not for us */
-	bool ended;
+	bool looked, ended;
 };
 
 struct process {
@@ -162,7 +165,8 @@ static void ask_for(const struct trace_sources *s, struct source *to,
 {
 	const struct trace_wish *wish = &s->wish;
 	uint32_t now = now_ms(), until = (now + FLEXSC_TRACE_LEASE_MS) | 1;
-	bool others = lives(t->trace_until_ms, now);
+	bool others = t->trace_until_ms != to->until_ms &&
+		      lives(t->trace_until_ms, now);
 
 	if (wish->count) {
 		put(to, FIELD_AT(to, latency_until_ms), &until, sizeof(until));
@@ -180,6 +184,7 @@ static void ask_for(const struct trace_sources *s, struct source *to,
 	if (!to->slot && !others)
 		put(to, FIELD_AT(to, offer_pid), s->offer, sizeof(s->offer));
 	put(to, FIELD_AT(to, trace_until_ms), &until, sizeof(until));
+	to->until_ms = until;
 }
 
 static bool is_trace(const struct flexsc_trace *t, uint64_t address)
@@ -243,20 +248,6 @@ static void count_before(struct source *from)
 	from->now = NULL;
 }
 
-static void add_counts(const struct source *from, struct trace_count *count)
-{
-	for (unsigned int i = 0; from->now && i < FLEXSC_TRACE_CALLS; i++) {
-		const struct flexsc_trace_latency *now = &from->now[i];
-		const struct flexsc_trace_latency none = { 0 };
-		const struct flexsc_trace_latency *before =
-			from->before ? &from->before[i] : &none;
-
-		count[i].calls += now->nr - before->nr;
-		count[i].errors += now->errors - before->errors;
-		count[i].ns += now->ns - before->ns;
-	}
-}
-
 /* Finding ---------------------------------------------------------------------------- */
 
 static struct source *add_source(struct trace_sources *s, pid_t pid,
@@ -281,6 +272,7 @@ static struct source *add_source(struct trace_sources *s, pid_t pid,
 	    !is_trace(&new->trace, address))
 		return NULL;
 	new->lapses = new->trace.lapses;
+	new->dropped = new->trace.dropped;
 	if (s->wish.count && !slot)
 		count_before(new);
 	s->nr_sources++;
@@ -590,7 +582,10 @@ static void map_rings(const struct trace_sources *s, struct source *from)
 	if (from->slot || slot == from->rings_slot)
 		return;
 	unmap(from);
-	memset(from->ring, 0, sizeof(from->ring));
+	if (!from->looked)
+		from->dropped = t->dropped;
+	for (unsigned int i = 0; i < FLEXSC_TRACE_MAX_RINGS; i++)
+		from->ring[i].at = 0; /* numbers go on */
 	if (!slot)
 		return;
 	from->skips = false;
@@ -625,7 +620,7 @@ void trace_sources_counts(struct trace_sources *s,
 	memcpy(count, s->count, FLEXSC_TRACE_CALLS * sizeof(*count));
 	for (unsigned int i = 0; i < s->nr_sources; i++) {
 		read_counts(&s->source[i]);
-		add_counts(&s->source[i], count);
+		trace_count_add(count, s->source[i].before, s->source[i].now);
 	}
 }
 
@@ -654,6 +649,7 @@ static void read_source(struct trace_sources *s, struct source *from,
 		read_ring(s, from, i, &ring[i], see, arg);
 	}
 	from->skips = false;
+	from->looked = true;
 }
 
 /* One whose process is not known here lives as long as we do. */
@@ -663,16 +659,21 @@ static bool source_lives(const struct source *source)
 	       (source->start && proc_start(source->pid) == source->start);
 }
 
+static uint64_t lost_of(const struct source *source)
+{
+	return source->lost + source->trace.dropped - source->dropped;
+}
+
 /* A slot of a process that is gone is read to its end, and freed. */
 static void retire(struct trace_sources *s, unsigned int i)
 {
 	struct source *old = &s->source[i];
 
-	s->lost_before += old->lost + old->trace.dropped;
+	s->lost_before += lost_of(old);
 	s->lapses_before += old->trace.lapses - old->lapses;
 	if (s->wish.count) {
 		read_counts(old);
-		add_counts(old, s->count);
+		trace_count_add(s->count, old->before, old->now);
 	}
 	free(old->before);
 	free(old->now);
@@ -779,7 +780,7 @@ uint64_t trace_sources_lost(struct trace_sources *s)
 	uint64_t lost = s->lost_before;
 
 	for (unsigned int i = 0; i < s->nr_sources; i++)
-		lost += s->source[i].lost + s->source[i].trace.dropped;
+		lost += lost_of(&s->source[i]);
 	return lost;
 }
 

@@ -7,6 +7,8 @@
 #ifndef CLI_TRACE_SOURCE_H
 #define CLI_TRACE_SOURCE_H
 
+#include "cli/trace_table.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -19,10 +21,6 @@ struct trace_wish {
 	uint32_t bytes;
 	uint32_t follow; /* children, too */
 	bool count; /* calls, and no records of them */
-};
-
-struct trace_count {
-	uint64_t calls, errors, ns;
 };
 
 struct trace_sources;

@@ -53,6 +53,18 @@ void trace_table_count(struct trace_table *table, unsigned int nr,
 	table->row[nr].ns += ns;
 }
 
+void trace_count_add(struct trace_count count[FLEXSC_TRACE_CALLS],
+		     const struct flexsc_trace_latency *before,
+		     const struct flexsc_trace_latency *now)
+{
+	for (unsigned int i = 0; now && i < FLEXSC_TRACE_CALLS; i++) {
+		count[i].calls += now[i].nr - (before ? before[i].nr : 0);
+		count[i].errors +=
+			now[i].errors - (before ? before[i].errors : 0);
+		count[i].ns += now[i].ns - (before ? before[i].ns : 0);
+	}
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;

@@ -8,6 +8,15 @@
 
 #include <flexsc/trace.h>
 
+struct trace_count {
+	uint64_t calls, errors, ns;
+};
+
+/* By number, what was counted since; each may be NULL: nothing was. */
+void trace_count_add(struct trace_count count[FLEXSC_TRACE_CALLS],
+		     const struct flexsc_trace_latency *before,
+		     const struct flexsc_trace_latency *now);
+
 struct trace_table;
 
 struct trace_table *trace_table_new(void); /* NULL without memory: allowed */

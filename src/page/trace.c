@@ -254,14 +254,22 @@ static bool has_place(void)
 	return rings_place;
 }
 
-/* Nobody is writing, nor begins to. Return: how many were claimed. */
-static uint32_t claim_all(struct flexsc_trace_ring *ring)
+static void release(struct flexsc_trace_ring *ring, uint32_t nr)
+{
+	while (nr)
+		fx_record_release(&ring[--nr]);
+}
+
+/* Return: nobody is writing, nor begins to. */
+static bool claim_all(struct flexsc_trace_ring *ring)
 {
 	uint32_t nr = 0;
 
 	while (nr < FLEXSC_TRACE_MAX_RINGS && fx_record_claim(&ring[nr]))
 		nr++;
-	return nr;
+	if (nr < FLEXSC_TRACE_MAX_RINGS)
+		release(ring, nr);
+	return nr == FLEXSC_TRACE_MAX_RINGS;
 }
 
 /* Each is tried once: it may be forbidden, or not what it is called. */
@@ -281,34 +289,35 @@ static void show_slot(uint32_t slot, uint64_t offer)
 	fx_store_release(&own.slot, slot);
 }
 
+static bool moved;
+
+/* All locks are held; those that are there then, if @moved, are not. */
 static void put_rings(int fd, struct flexsc_trace_file *file, const char *path)
 {
 	struct flexsc_trace_ring heads[FLEXSC_TRACE_MAX_RINGS] = { 0 };
-	struct flexsc_trace_ring *ring = (void *)rings_place;
+	const struct flexsc_trace_ring *ring = (void *)rings_place;
 	uint64_t slot = next_slot(file), at = slot + SMALL_PAGE + LATENCIES;
-	uint32_t nr_rings = file->nr_rings, claimed;
+	uint32_t nr_rings = file->nr_rings;
 
 	divide(heads, rings_place);
+	/* What of theirs was not read is noticed by the numbers that follow. */
+	for (uint32_t i = 0; i < FLEXSC_TRACE_MAX_RINGS; i++)
+		heads[i].nr = ring[i].nr;
 	if (!slot ||
 	    fx_arch_syscall(SYS_pwrite64, fd, (long)heads, sizeof(heads),
 			    (long)at, 0, 0) != sizeof(heads))
 		return;
-	claimed = claim_all(ring);
-	if (claimed == FLEXSC_TRACE_MAX_RINGS) {
-		show_slot((uint32_t)(slot / file->slot_size), offer_of(&own));
-		if (!fx_is_error(fx_arch_syscall(
-			    SYS_mmap, (long)rings_place,
-			    (long)rings_size(nr_rings), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_FIXED, fd, (long)at))) {
-			/* Their locks went with what was there before. */
-			memcpy(offered, path, strlen(path) + 1);
-			show_rings(&own, rings_place, nr_rings);
-			return;
-		}
+	show_slot((uint32_t)(slot / file->slot_size), offer_of(&own));
+	if (fx_is_error(fx_arch_syscall(
+		    SYS_mmap, (long)rings_place, (long)rings_size(nr_rings),
+		    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		    (long)at))) {
 		show_slot(0, 0);
+		return;
 	}
-	while (claimed)
-		fx_record_release(&ring[--claimed]);
+	moved = true;
+	memcpy(offered, path, strlen(path) + 1);
+	show_rings(&own, rings_place, nr_rings);
 }
 
 static char *put_number(char *at, uint32_t number)
@@ -321,12 +330,16 @@ static char *put_number(char *at, uint32_t number)
 
 static void take_offer(uint64_t offer)
 {
+	struct flexsc_trace_ring *ring = (void *)rings_place;
 	char path[64] = "/proc/", *at = path + strlen(path);
 
 	at = put_number(at, (uint32_t)(offer >> 32));
 	memcpy(at, "/fd/", 4);
 	*put_number(at + 4, (uint32_t)offer) = '\0';
+	moved = false;
 	with_file(path, put_rings);
+	if (!moved)
+		release(ring, FLEXSC_TRACE_MAX_RINGS);
 }
 
 /* Under `making`. */
@@ -339,9 +352,12 @@ static void make_rings(struct flexsc_trace *t)
 	if (!t->rings)
 		divide((void *)rings_place, rings_place);
 	offer = offer_of(t);
-	if (offer != tried && !fx_load_relaxed(&t->filtered))
+	if (offer == tried || fx_load_relaxed(&t->filtered)) {
+		fx_store_relaxed(&tried, offer);
+	} else if (claim_all((void *)rings_place)) {
 		take_offer(offer);
-	fx_store_relaxed(&tried, offer);
+		fx_store_relaxed(&tried, offer);
+	}
 	if (!t->rings)
 		show_rings(t, rings_place, wanted_rings());
 }
