@@ -87,7 +87,7 @@ check-debian13:
 # Some six minutes; the results stay in tests/posix/RESULTS.
 conformance:
 	$(call compile,conformance)
-	@bad=0; for suite in posix glibc; do \
+	@bad=0; for suite in posix glibc libraries; do \
 		scripts/conformance.py --suite $$suite --build '$(BUILD)' --jobs 12 --write || \
 			bad=$$?; \
 	done; exit $$bad

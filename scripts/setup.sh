@@ -81,6 +81,8 @@ test  | libtcmalloc-minimal4 | found /usr/lib/*/libtcmalloc_minimal.so.4
 test  | dpkg-dev           | have dpkg-source
 conformance | dpkg-dev     | have dpkg-source
 conformance | g++          | have g++
+conformance | cmake        | have cmake
+conformance | make         | have make
 demo  | apache2-bin        | tool apache2
 demo  | mariadb-server-core | tool mariadbd
 demo  | mariadb-client-core | have mariadb
