@@ -18,7 +18,7 @@ help:
 	@echo 'make check      build and run every test'
 	@echo 'make check-kernel the module on all kernels, in a virtual machine'
 	@echo 'make check-kernel-debug the same on kernels that check themselves'
-	@echo 'make conformance the POSIX suite and glibc'\''s tests, on NPTL and on FlexSC'
+	@echo 'make conformance the POSIX suite and libraries'\'' tests, on NPTL and on FlexSC'
 	@echo 'make check-debian13 make check on Debian 13, in a folder of its own'
 	@echo 'make soak       the servers under flexsc run for ten minutes'
 	@echo 'make build      build only, into $(BUILD)/'
@@ -84,7 +84,7 @@ check-debian13:
 	@scripts/check-debian.sh --folder '$(BUILD)/debian-13' \
 		--record tests/debian-13-result.txt trixie
 
-# Some six minutes; the results stay in tests/posix/RESULTS.
+# Some twenty minutes; the results stay in tests/posix, tests/glibc and tests/libraries.
 conformance:
 	$(call compile,conformance)
 	@bad=0; for suite in posix glibc libraries; do \

@@ -13,9 +13,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+/* A limit, since children that nobody traces are waited for, too. */
 enum {
 	MOST = 256
-}; /* children that nobody traces are waited for, too */
+};
 
 struct ending {
 	pid_t pid;
